@@ -16,8 +16,8 @@
 // Enclosures. Flow is known to lie in [values, values + gap]; means are rounded outwards. Raw attention and rollout
 // have no gap.
 //
-// Degeneracy. A flow that equals one of the network's end cuts says so (flow/flow.h); a mean does when all its terms
-// do, and then says what the first says.
+// Degeneracy. A flow that equals one of the network's end cuts is marked as degenerate (flow/flow.h). A mean is marked
+// if all its terms are, with the mark of the first.
 //
 // Cost: that of the source's method (attribution/source.h), and O(rows columns) for sums. Deterministic: same bits for
 // any number of threads.
@@ -51,12 +51,13 @@ struct Attribution {
   Tensor<double> baseline = {};          // values under uniform attention, with Query::baseline
 };
 
-// Throws Error(kUsage) for layers or positions that the source does not have, and for flow of a source without
-// matrices; Error(kOther), before any work, when flow would not fit into memory; Cancelled.
+// Throws Error(kUsage) for a query without layers or outputs, for a method that does not aggregate, for layers or
+// positions that the source does not have, and for flow from a source that cannot compute it (RunningSource);
+// Error(kOther) if flow would not fit into memory, before any is computed; Cancelled.
 Attribution attribute(AttentionSource& source, const Query& query, const AttributeOptions& options = {});
 
-// Normalises the values of every layer in place, and scales their gaps alike. kReceptiveField needs the baseline.
-// Returns how many values became 0 for want of a usable baseline (graph/normalize.h).
+// Normalizes the values of every layer in place, and scales their gaps likewise. kReceptiveField needs the baseline.
+// Returns how many positive values became 0 because their baseline was too small to divide by (graph/normalize.h).
 std::size_t normalize(Attribution& attribution, Normalization normalization);
 
 }  // namespace attnflow

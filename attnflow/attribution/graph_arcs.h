@@ -14,9 +14,10 @@
 //     rollout          r_k[p] A_k[p, q]: the share of the output token that runs through it,
 //     raw and flow     A_k[p, q]: the weight itself, which is flow's capacity.
 //
-// Shown are, of each node (k, p), the kArcsPerNode strongest reached arcs to other tokens, or every reached arc, also
-// those from a token to itself; of those, the arcs of at least kWeakestArc times the strongest one's weight; and of
-// those the kMaxArcs strongest. Of equal ones the lower layer comes first, then the smaller p, then the smaller q.
+// The arcs shown are selected in three steps: first, from each node (k, p), the kArcsPerNode strongest reached arcs to
+// other tokens (or, if requested, all reached arcs, including those from a token to itself); of these, the arcs that
+// have at least kWeakestArc times the weight of the strongest arc in the picture; and of these, the kMaxArcs strongest.
+// Of equal arcs, those in lower layers come first, then those with smaller p, then those with smaller q.
 //
 // The limits stand for what stays readable, on paper and on the page alike. The residual makes a token's arcs to itself
 // the strongest of all, which says nothing about the text, and the paths that decide are a few per node. Below 0.5% of
@@ -73,8 +74,8 @@ struct GraphArcs {
 // What a report holds of the layers' matrices.
 struct DrawnWeights {
   TensorView<const double> layers;  // W_k without the residual, [L, n, n]; what is not finite counts as 0
-  // Values of raw attention after the layer looked at, [rows, n], and whose rows they are. With a single head they are
-  // its W_l, unless they are normalised; otherwise they are not looked at. May be empty.
+  // Values of raw attention after layer l, [rows, n], and the position of each row. Used only with a single head, as
+  // that head's W_l (`layers` holds the mean over heads), and only if they are not normalized. May be empty.
   TensorView<const double> raw = {};
   std::span<const std::size_t> raw_positions = {};
 };

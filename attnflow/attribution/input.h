@@ -26,8 +26,8 @@ struct InputToken {
   bool special = false;
   std::optional<std::size_t> word;  // number of the word that the token belongs to, counted over both segments
   std::size_t segment = 0;          // 0, or 1 for tokens of the pair
-  // Characters of the text (of a word: some of them) that the model sees as its unknown token, like any others that its
-  // vocabulary lacks.
+  // Whether the model sees only its unknown token here, as it does for all characters that its vocabulary lacks. For a
+  // word: whether this is true of any of its tokens.
   bool unknown = false;
   std::string role = {};  // images: class, distillation, register or patch; "" for tokens of text
 };

@@ -1,11 +1,12 @@
 // The methods that say what an output depends on, as a table: the one place that names them is methods.json (`needs` is
 // a MethodNeeds), of which the build writes the C++ rows; the page reads the same file.
 //
-// Three *aggregate* the matrices of the layers: they answer for every output position of every layer, between 0 and 1
-// (attribution/attribute.h). The others stand beside the graph: they give each input token one number that says how
-// much it speaks for or against one prediction, in units of that prediction's target value (model/model.h,
-// ScoreTarget), and are signed. What a method is, its header in analysis/methods/ says; here is what everything else
-// must know of it.
+// Three methods *aggregate* the matrices of the layers: they give nonnegative values for every output position of every
+// layer (attribution/attribute.h). These are at most 1, except that raw values and rollout of gradient-adjusted
+// attention may exceed 1, and that raw values and flow of relevance are in units of the target. The other methods do
+// not use these matrices: they give each input token one signed number, which says how much it speaks for or against
+// one prediction, in units of that prediction's target value (model/model.h, ScoreTarget). Their headers in
+// analysis/methods/ describe them; this table holds what the rest of the program must know about each method.
 //
 // Example:
 //
@@ -69,7 +70,7 @@ std::string to_text(Method method);
 // The names of methods, for messages and documents.
 std::vector<std::string> to_texts(const std::vector<Method>& methods);
 
-// Throw Error(kUsage) for what is no method. A list has each once, and at least one.
+// Throw Error(kUsage) for a name that no method has, and for a list that is empty or names a method twice.
 Method parse_method(std::string_view text);
 std::vector<Method> parse_methods(const std::vector<std::string>& texts);
 

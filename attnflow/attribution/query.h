@@ -28,16 +28,19 @@ namespace attnflow {
 enum class Normalization : std::uint8_t { kNone, kRow, kReceptiveField };
 
 struct Query {
-  Method method = Method::kRollout;      // one that aggregates
-  std::vector<std::size_t> layers = {};  // the l wanted, increasing (graph/layers.h); values of each on its own
-  std::size_t start_layer = 0;           // m: raw attention does not look at it
+  Method method = Method::kRollout;  // one that aggregates
+  // The requested l, one matrix of values for each. They must be increasing, each once; this is not checked.
+  std::vector<std::size_t> layers = {};
+  std::size_t start_layer = 0;  // m: raw attention does not look at it
   // Each output is the mean over the rows of its positions: one position, or the subword tokens of a word.
   TokenGroups outputs = {};
   // Each input is the sum over the columns of its positions; flow gives those of one input a common sink. Empty: every
   // position is an input. For flow a partition of the positions that the source gives values of.
   TokenGroups inputs = {};
-  bool baseline = false;         // the same values under uniform attention, for Normalization::kReceptiveField
-  double flow_tolerance = 1e-6;  // when a flow counts as equal to an end cut; above 1e-6 how far it may be off
+  bool baseline = false;  // the same values under uniform attention, for Normalization::kReceptiveField
+  // How far a flow may be from an end cut and still count as equal to it (FlowOptions::tolerance). If above 1e-6, it is
+  // also the allowed width of a flow's enclosure (FlowOptions::max_gap).
+  double flow_tolerance = 1e-6;
 };
 
 // {0}, {1}, ... {n - 1}: every position by itself.

@@ -65,14 +65,18 @@ ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputT
 // Of attention. Throws the same, and Error(kUsage) for settings.mixing other than attention.
 MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
 
-// The position of the output token that `asked` names; of kAll what kAuto gives. A token that is named by its text is
-// looked for in this order: the word of that text ("cabinets"), of several subword tokens the last one, with a note
-// unless words are merged; the token of that text, the user's or the tokenizer's ("ets", "##ets", "[SEP]"); the word
-// that differs in case alone ("Cabinets").
-// Throws Error(kUsage) where there is no such token, or several.
+// Returns the position of the output token that `asked` names; kAll gives the same as kAuto. A text names the first of
+// these that exists:
+//   1. the word with this text ("cabinets"). Of a word of several subword tokens, the last one is returned, with a note
+//      unless words are merged;
+//   2. the token with this text, in the user's or the tokenizer's spelling ("ets", "##ets", "[SEP]");
+//   3. the word that differs only in case ("Cabinets").
+// Throws Error(kUsage) if there is no such token, or more than one.
 std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
                                  std::vector<Note>& notes);
-// The same for a token that is not named by its text, of the option `option` (with dashes).
+// The same for a token that is not named by its text; `option` is the option's name (with dashes), for messages. kAuto
+// and kAll give the first mask token; if there is none, the last token of a causal model, else the class token, else
+// (with a note) the middle patch of a picture, or token 0.
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
                           bool causal, std::vector<Note>& notes);
 

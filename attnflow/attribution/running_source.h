@@ -55,8 +55,9 @@ class RunningSource : public AttentionSource {
   // How much of each layer's attention, from a position, falls on the first token.
   std::vector<double> on_first(std::size_t position) const;
 
-  // Both throw Error(kUsage) for a layer or a start layer that was not kept. Asked for all positions, they give their
-  // values away, and refuse the next question.
+  // Both throw Error(kUsage) for a layer or a start layer that was not kept. A question for all positions of exactly
+  // the layers that were kept moves the values out, and later questions throw as well. (Rollout of the last layer alone
+  // can be asked for again.)
   Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
   Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
   // Throws Error(kUsage): flow takes the matrices of all layers.

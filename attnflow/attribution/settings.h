@@ -56,7 +56,7 @@ struct OutputToken {
   std::size_t position = 0;  // kPosition
   std::string text = {};     // kText
 
-  // Whether one token is meant, and not whichever the model's prediction is of.
+  // Whether the user named one token. For auto and all, a model's prediction may decide which token is used.
   bool is_named() const { return kind != Kind::kAuto && kind != Kind::kAll; }
   friend bool operator==(const OutputToken&, const OutputToken&) = default;
 };
@@ -67,7 +67,7 @@ struct Settings {
   std::string target = "auto";   // of what explains one prediction: which class or token is explained, as asked
   std::string against = "auto";  // and instead of which other
   HeadChoice heads = {};
-  double residual = 0.5;              // rho, of mixings that have it (MixingInfo::residual); otherwise it stands at 0.5
+  double residual = 0.5;              // rho, for mixings that use it (MixingInfo::takes_residual()); for others, 0.5
   double discard = 0.0;               // share of the smallest weights set to zero
   bool discard_keep_special = false;  // the columns of special tokens are kept by discard
   ColumnMask column_mask = {};

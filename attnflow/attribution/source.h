@@ -78,7 +78,7 @@ class AttentionSource {
 // and flow are in units of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
-  // `causal`: no weight above the diagonal; of uniform attention, which has the same mask.
+  // `causal`: whether all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
   GraphSource(AttentionGraph graph, bool causal) : graph_(std::move(graph)), causal_(causal) {}
 
   std::size_t layers() const override { return graph_.layers(); }
@@ -144,9 +144,9 @@ class UniformCausalSource : public AttentionSource {
   std::size_t columns_;
 };
 
-// The flow of some positions of a causal graph, each in the network of the positions that it sees. `graph` gives that
-// of the first so many positions; of groups of `inputs`, in the order of their first position, only positions that are
-// seen count. There are `least_columns` at least.
+// Returns the flow from some positions of a causal graph. For each of them, only the positions that it sees are used:
+// graph(t) must return the graph of the first t positions. `inputs` must be in the order of their first positions; the
+// positions of a group that are not seen are left out. The columns cover at least the first `least_columns` positions.
 FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& graph, const RowQuestion& question,
                        const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
                        std::size_t least_columns = 0);

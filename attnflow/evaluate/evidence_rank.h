@@ -30,7 +30,8 @@
 namespace attnflow {
 
 // Returns the expected reciprocal rank of values[word]. gaps: empty, or the width of each value's enclosure [value,
-// value + gap]: values whose enclosures meet are ties. O(n). Throws Error(kUsage) for a word that does not exist, a
+// value + gap]. Values are ties of the word's value if their enclosures meet its own; a chain through other enclosures
+// does not count, unlike in evaluate/rank_correlation.h. O(n). Throws Error(kUsage) for a word that does not exist, a
 // different number of gaps, or a value that is not finite.
 double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps = {});
 

@@ -11,8 +11,9 @@
 //     b_s(w) = mean { v_t(w') : t != s, p(w') = p(w) },
 //
 // and the method's positional reciprocal rank is the expected reciprocal rank (evaluate/evidence_rank.h) of the
-// deciding word by b_s. Words at places that no other sample has come last, as ties. A method is better than its habit
-// to the extent that its own reciprocal rank is higher.
+// deciding word by b_s. If no other sample has a word at some place, the word there comes last; several such words are
+// ties. Values that are all 0 stay 0. A method is better than its habit to the extent that its own reciprocal rank is
+// higher.
 //
 // O(words of all samples). Deterministic.
 //

@@ -54,9 +54,10 @@ struct Array {
   static Array from_bools(const std::vector<bool>& values);
   static Array from_strings(std::vector<std::string> values);
 
-  // Convert the elements to T (float, double or std::int64_t). Any numeric type converts to double and, if that is
-  // exact or a rounding of floats, to float; only integers and bools convert to int64. Otherwise throw Error(kBadFile)
-  // naming `what`.
+  // Convert the elements to T (float, double or std::int64_t). Any type except text converts to double and to float;
+  // only integers and bools convert to int64. Floats and doubles are rounded to float, and integers beyond 2^53 to
+  // double. Throw Error(kBadFile) naming `what` for another type, and, converting to float, for an integer that float32
+  // does not hold exactly or a finite double beyond its range.
   Tensor<float> to_float(std::string_view what) const;
   Tensor<double> to_double(std::string_view what) const;
   Tensor<std::int64_t> to_int64(std::string_view what) const;

@@ -22,8 +22,9 @@ namespace attnflow {
 
 // Writes to a temporary name in the target's folder; commit() renames it over the target. Without commit() the
 // temporary file is removed and the target is left unchanged. Links are followed. The process's own streams and
-// character devices are written directly; pipes, sockets and folders are rejected. Every failure throws Error(kOther)
-// with the path and the system's reason.
+// character devices are written directly; pipes, sockets and folders are rejected. Throws Error(kUsage) if the path
+// names a folder or an input of the running command (command_files.h), and Error(kOther) with the path and the system's
+// reason for every other failure.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);

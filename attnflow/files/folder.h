@@ -53,8 +53,9 @@ class Folder {
   const Folder* adapter() const { return adapter_.get(); }  // null: no adapter
 
   bool is_built_in() const { return built_in_; }
-  // "minilm" for "models/minilm/" and for "models/minilm/model"; "." and the like are made absolute first. If a name
-  // was given to the folder or, when built in, to its files, returns that name.
+  // Returns the name given by called() or built_in(), if any. Otherwise returns the last part of the path, after making
+  // "." and the like absolute, or the part before it if the last is "model": "minilm" for "models/minilm/" and for
+  // "models/minilm/model".
   std::string name() const;
   // How messages refer to the folder and to a file in it: "models/minilm/config.json", or "agreement/config.json (built
   // in)".
@@ -69,7 +70,8 @@ class Folder {
   // Returns the whole content of a file. Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than
   // `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
-  // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile).
+  // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile), also if a tensor has a
+  // type that attnflow does not read (SafetensorsFile::unread()).
   SafetensorsFile open_safetensors(std::string_view file) const;
   // Likewise for a file written by torch.save.
   PytorchFile open_pytorch(std::string_view file) const;

@@ -24,8 +24,8 @@
 //
 // Degeneracy. With increasing depth the minimum cut moves to one end of the network, and the layers in between stop
 // mattering. In encoders it moves to the first layer's column (every output token then has the same row), in decoders
-// to the top row. A pair is degenerate when l - m > 1 and its value equals one of these two end cuts within the
-// tolerance; each value is marked accordingly.
+// to the top row. A pair is degenerate when l - m > 1, a path joins it, and its value equals one of these two end cuts
+// within the tolerance, an absolute difference. Each value is marked accordingly (kFirstLayerColumn if it equals both).
 //
 // Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and all arithmetic on them is exact. Input tokens
 // (the sinks) are independent of each other and divided among threads. For one sink, levels are processed from the
@@ -37,8 +37,8 @@
 // layers (flow/row_flow.h).
 //
 // Wider enclosures. With max_gap, a value of one output token is settled as soon as its bounds, the largest flow and
-// the smallest cut found so far, are that close. When all pairs of a layer are computed, they are exact regardless of
-// max_gap, because they would gain nothing from it.
+// the smallest cut found so far, are that close. When all output tokens are computed, max_gap is ignored, because it
+// would save nothing: enclosures are then as narrow as rounding allows.
 //
 // Enclosure. Rounding capacities down loses less than one unit per arc of a minimum cut, so the true value lies in
 // [flow, flow + flow_gap] with a gap of at most (n^2 ceil((L - 2) / 2) + 2 n) 2^-60 and two roundings: below 1e-12 for
@@ -120,7 +120,7 @@ struct FlowCounts {
 
 struct FlowOptions {
   std::vector<std::size_t> layers =
-      {};                       // the requested l, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
+      {};                       // the requested l, in (start_layer, L]; results are in increasing order; empty: all
   std::size_t start_layer = 0;  // m
   std::optional<std::size_t> output_token = {};  // compute only this row; absent: all rows
   const TokenGroups* input_groups = nullptr;     // words: pieces that share a sink; columns are then groups
@@ -131,7 +131,7 @@ struct FlowOptions {
   ProgressFunction progress = {};                // units of work: input tokens, or parts of them
   std::stop_token stop_token = {};               // when triggered, Cancelled is thrown
   Deadline deadline = {};                        // no further work to close enclosures begins after this
-  FlowCounts* counts = nullptr;                  // if set, receives the numbers of pairs settled by each method
+  FlowCounts* counts = nullptr;                  // if set, the numbers of pairs settled by each method are added to it
 };
 
 // All arrays are [requested layers, output tokens, input tokens], with one output token if the options name one.
@@ -142,9 +142,10 @@ struct FlowResult {
   bool out_of_time = false;         // the deadline passed before all pairs were processed
 };
 
-// Throws Error(kUsage) for layers or tokens out of range, for weights that are negative or not finite, and for groups
-// that do not partition the tokens. Throws Error(kOther), before any work, if it needs more memory than is available;
-// the message says how much, and what would fit.
+// Throws Error(kUsage) for layers or tokens out of range, for more than kMaxFlowLayers layers, for a negative tolerance
+// or max_gap, for weights that are negative or not finite, and for groups that do not partition the tokens. Throws
+// Error(kOther), before any work, if it needs more memory than is available; the message says how much, and what would
+// fit. Throws Cancelled.
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options = {});
 
 }  // namespace attnflow

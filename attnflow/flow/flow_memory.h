@@ -8,12 +8,13 @@
 //   * per thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes per arc;
 //   * per thread, flows that are kept (flow/kept_flows.h): for each output token at most 24 bytes per arc, but no more
 //     than 16 MiB in total;
-//   * for one output token of a causal stack, 4 bytes instead of 8 per pair of tokens; per thread, at most three times
-//     as much for networks of few layers, and 8 bytes per arc for the upside-down ones. Networks that do not fit into
-//     memory are not built: some enclosures then stay wide;
+//   * for one output token of a causal stack, capacities take 4 bytes instead of 8 per pair of tokens. Per thread, the
+//     networks of few layers, together with that of all layers, take at most three times the 16 bytes per arc above,
+//     and the upside-down blocks 8 bytes per arc. Networks that do not fit into memory are not built: some enclosures
+//     then stay wide;
 //   * the input tokens that each node reaches: at most n bits per node;
 //   * the record of which nodes sent flow to which: n bits per node and thread.
-// Memory that grows only linearly in n is not counted; one mebibyte and a twentieth are added for it.
+// Memory that grows only linearly in n is not counted; one mebibyte and a twentieth of the total are added for it.
 #ifndef ATTNFLOW_FLOW_FLOW_MEMORY_H_
 #define ATTNFLOW_FLOW_FLOW_MEMORY_H_
 

@@ -44,8 +44,9 @@ void validate_shapes(const LayeredNetwork& network);
 
 // Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent is chosen so that the capacities
 // of a node's outgoing arcs add up to less than 2^61 units: then no sum of flows overflows std::int64_t, and a sum that
-// saturates at 2^62 is at least twice any possible flow. One unit is 2^-60 for rows that sum to 1 (or less than 2). A
-// maximum flow in units is below the true one by less than one unit per arc of a minimum cut.
+// saturates at 2^62 is at least twice any possible flow. One unit is 2^-60 if the largest row sum is in [1, 2), 2^-61
+// if it is in [1/2, 1), and so on. A maximum flow in units is below the true one by less than one unit per arc of a
+// minimum cut.
 struct FixedPoint {
   int exponent = 60;
 

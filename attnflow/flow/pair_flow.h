@@ -5,7 +5,7 @@
 //
 // Two proofs. A feasible flow shows that the maximum is at least its value, and a cut shows that it is at most its
 // capacity (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the
-// solver that found them: certify() does so in exact arithmetic, in time linear in the network.
+// solver that found them: certify() does so in exact arithmetic, in nearly linear time.
 //
 // Method. Nodes and arcs that are on no path from i to j are left out. The rest is rounded down to fixed point
 // (FixedPoint); a greedy pass and Dinic's algorithm find the maximum flow in units, and the capacity of the minimum cut
@@ -99,7 +99,9 @@ struct FlowCertificate {
   bool separates = false;  // without the cut's arcs, no path with capacity leads from the source to the sink
   double low = 0.0;        // value of the flow, rounded down (0 unless feasible and conserving)
   double high = 0.0;       // capacity of the cut, rounded up (infinite unless separating)
-  std::string problem;     // the first problem found, as a sentence; empty when the certificate holds
+  // The first problem found, as a sentence; empty if there is none. A certificate that holds can still report one: an
+  // arc of the cut that is not in the network, which is ignored.
+  std::string problem;
   bool holds() const { return feasible && conserves && separates; }
 };
 

@@ -18,10 +18,11 @@
 // can reach all of them, and nodes before b are left out. The upper layers are needed only by pairs that have a cut
 // there: mostly the last tokens, whose networks are small.
 //
-// A pair is tried with 3, 4, 6, 12, 24 ... layers, less often with numbers that were not enough for its neighbors, and
-// then with all layers, which finds its value in any case. Networks that are not causal are always solved with all
-// layers; their parts have equal size, and share one network per worker. If there is not enough memory for that many
-// layers, some values stay between bounds.
+// A pair is tried with 3, 4, 6, 12, 24 ... layers: first by a greedy pass (up to 6 layers) and by a flow built from
+// both ends, which needs no network (flow/meeting_flow.h); then again from 3 layers on, by augmenting paths. Numbers of
+// layers that were not enough for its neighbors are tried less often. Last come all layers, which give its value in any
+// case. Networks that are not causal are always solved with all layers; their parts have equal size, and share one
+// network per worker. If there is not enough memory for that many layers, some values stay between bounds.
 //
 // Complexity: as in flow/sink_solver.h for k layers instead of all. Memory: per worker, 8 bytes per arc, plus 8 or 16
 // for each number of layers that keeps a network. Deterministic: the method that settles a pair never changes its

@@ -8,9 +8,9 @@
 //
 //     c_ij = max(0, |y_i|_1 - |y_i - F_ij|_1),
 //
-// so a position counts by how far the output moves when its vector is removed, and not at all if that makes the output
-// grow. In layers whose norm comes after the block, y_i is the norm's result, including its shift. The L1 norm is the
-// authors' choice: a coordinate counts by its size, not by its square.
+// so a position counts by how much closer its vector is to the output than the zero vector is, and not at all if it is
+// farther away. In layers whose norm comes after the block, y_i is the norm's result, including its shift. The L1 norm
+// is the authors' choice: a coordinate counts by its size, not by its square.
 //
 // Needs: values, output projection, residual, output; the norm after the block, if there is one.
 // Time: n d^2 for the vectors v_j^h O^h, and H + 4 operations per pair of positions and coordinate; half of that in

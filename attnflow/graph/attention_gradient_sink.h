@@ -54,7 +54,7 @@ class AttentionGradientSink {
     static_cast<void>(gradient);
   }
 
-  // Whether the layers are needed, which take most of the time.
+  // Whether layer() should be called. If not, the backward pass ends after top(), which saves most of the time.
   virtual bool wants_layers() const { return true; }
 
   // Called for each layer from the top down, layers L, L - 1, ..., 1, in the order in which gradients are computed.

@@ -95,13 +95,14 @@ struct ZeroRows {
 // Renormalizes each row of [layer, head, query, key]. Layers are numbered from layers_before + 1.
 ZeroRows renormalize_rows(Tensor<double>& weights, std::size_t layers_before = 0);
 
-// A sink that keeps everything: O(L H n^2). Queries may come in any number of chunks; missing rows are an error.
+// A sink that keeps everything: O(L H n^2). Queries may come in any number of chunks.
 class StackSink : public AttentionSink {
  public:
   // `tokens` is n; the number of heads is learned from the calls.
   explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the validated stack. Call once, after the model has run.
+  // Returns the validated stack. Call once, after the model has run. Throws Error(kBadFile) as the constructor of
+  // AttentionStack does, also if rows are missing.
   AttentionStack take();
 
  private:

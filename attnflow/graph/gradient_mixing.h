@@ -15,8 +15,8 @@
 //
 // Units. y is a logit, so G is in units of y, and the model's scale decides its weight relative to the identity. Rows
 // of A_l sum to 1 + sum_k G_l[q, k] >= 1, so a rollout value as published is not a share: rows of R sum to at least 1,
-// and grow with depth. The laws of flow (flow/flow.h) need row sums of at most 1. So for flow, and for rollout if shares
-// are wanted, each row is divided by its sum (ResidualRule::kAddedNormalized):
+// and grow with depth. The laws of flow (flow/flow.h) need row sums of at most 1. So for flow, and for rollout if
+// shares are wanted, each row is divided by its sum (ResidualRule::kAddedNormalized):
 //
 //     A_l[q, k] = (I + G_l)[q, k] / (1 + sum_k' G_l[q, k']).
 //
@@ -30,9 +30,9 @@
 // The other steps of mixing. Heads are fused by their mean; max, min and a single head are not defined here. Masking
 // sets columns of G to 0: such a token passes on only what the residual brings. Discarding sets the smallest share of
 // G's n^2 weights to 0; clipped weights are 0 already and go first. Neither step renormalizes: a row of G has no sum to
-// restore. Raw values are G_l. For finished values (graph/normalize.h), row normalization is as usual; receptive-field
-// normalization divides by the same method's value when G's row sums are spread evenly over the keys that each query
-// attends to (spread_evenly), as uniform attention spreads 1.
+// restore. Raw values are G_l. For finished values (graph/normalize.h), row normalization is as usual. Receptive-field
+// normalization divides by the same method's value for another graph, in which the sum of each row of G is spread
+// evenly over the keys that the query attends to (spread_evenly()), as uniform attention spreads 1.
 //
 // All arithmetic is float64, with heads in order: the same input gives the same bits.
 //

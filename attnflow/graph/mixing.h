@@ -104,7 +104,8 @@ Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options
 // fused_weights() for some rows of a layer, as provided by models that process a prompt in chunks: the keys may end
 // before the last position, and masked positions may lie beyond them. Rows are handled independently, so the result is,
 // to the bit, what fused_weights() gives for them as part of the whole layer. Throws Error(kUsage) for discard, whose
-// smallest weights are those of a whole layer, and Error(kBadFile) as above.
+// smallest weights are those of a whole layer, and for positions in discard_keeps beyond the keys; Error(kBadFile) as
+// above.
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options, std::size_t query_begin);
 
 // Step 5 for one row, of the query at `position`: (1 - rho) W + rho I. Throws as below.
@@ -141,8 +142,8 @@ struct AttentionGraph {
   Tensor<double> weights_below;  // W_l when it is below the top layer; empty if that is the same
   double residual = 0.5;         // rho, for ResidualRule::kConvex
   ResidualRule residual_rule = ResidualRule::kConvex;
-  // The value of a weight of 1, a power of two: 1 for shares; for relevance (graph/relevance_mixing.h), the number of
-  // units of the target's logit that makes every row sum at most 1.
+  // What a weight of 1 stands for, a power of two: 1 for shares; for relevance (graph/relevance_mixing.h), an amount of
+  // the target's logit, so large that no row sums to more than 1. Callers of attention_flow() multiply by it.
   double unit = 1.0;
 
   std::size_t layers() const { return weights.extent(0); }
@@ -164,6 +165,7 @@ class GraphSink : public AttentionSink {
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
   // A whole layer from a file.
   void layer(std::size_t layer, TensorView<const double> attention);
+  // Returns the graph. Call once. Missing rows are not an error: they are 0. Without any layer, the graph is empty.
   AttentionGraph take();
 
  private:

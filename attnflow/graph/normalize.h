@@ -36,8 +36,8 @@ inline constexpr double kSmallestBaseline = 1e-6;
 //
 // Abnar & Zuidema (2020, section 5) call for a normalization by receptive field in decoders and give no formula; under
 // uniform attention, this one gives the uniform distribution over the tokens visible to i. If U[i, j] <
-// kSmallestBaseline, the result is 0 and, if V[i, j] > 0, the pair is counted. Returns the divisors of the rows as
-// normalize_rows does, and the number of pairs that were set to 0.
+// kSmallestBaseline, the result is 0 and, if V[i, j] > 0, the pair is counted. Returns the factor by which each value
+// was multiplied, and the number of pairs counted.
 struct ReceptiveField {
   Tensor<double> scale;     // V' = V * scale, so that errors can be scaled alike
   std::size_t flagged = 0;  // pairs with a value and no usable baseline

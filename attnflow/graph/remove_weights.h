@@ -12,7 +12,8 @@ namespace attnflow::internal {
 // Throws Error(kUsage) unless the positions are below `keys` and 0 <= discard < 1.
 void check_removal(const WeightRemoval& removal, std::size_t keys);
 
-// Whether the diagonal is removed like other weights, or kept because it holds more than what attention brings.
+// Whether the diagonal is removed like other weights, or kept because it holds more than what attention brings. A kept
+// diagonal still counts in discard's share, as n weights of 0.
 enum class Diagonal { kGoes, kStays };
 
 // Checks and performs the removal for the rows from `query_begin` on, which attend to keys up to the last of them.

@@ -1,4 +1,4 @@
-// One connection of an HttpServer, and the state shared by all connections. Internal to serve/; http_server.h describes
+// One connection of an HttpServer, and the state shared by all connections. Internal to http/; http_server.h describes
 // the behavior.
 //
 // A connection reads a request, waits for its response, writes it, and starts over. One read is always pending (unless

@@ -49,8 +49,10 @@ struct HttpServerOptions {
   std::chrono::milliseconds body_timeout{60'000};
   std::size_t max_answer_bytes_at_once = std::size_t{512} << 20U;  // that clients have not yet received
   std::size_t slowest_bytes_per_second = 16U << 10U;  // minimum overall speed at which a response must be received
-  std::chrono::milliseconds write_timeout{30'000};    // for each 64 KiB, and in addition for the whole
-  std::chrono::milliseconds idle_timeout{60'000};     // between requests; header_timeout applies to the first
+  // Time for a client to take each 64 KiB of a response. The whole response may take this long plus its size divided by
+  // slowest_bytes_per_second.
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{60'000};  // between requests; header_timeout applies to the first
   std::chrono::milliseconds grace{5'000};
 };
 

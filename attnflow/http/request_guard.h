@@ -12,7 +12,7 @@
 //                   are allowed.
 //   Content-Type    of a POST must be the expected type: JSON and images cannot be sent across origins without a
 //                   preflight request, which is never granted (no CORS header is ever sent).
-//   Content-Encoding  of a POST must be absent: bodies are read as sent.
+//   Content-Encoding  of a POST must be absent or "identity": bodies are read as sent.
 //   Authorization   Bearer with the token, if there is one.
 //
 // All functions are pure functions of the request and the settings.

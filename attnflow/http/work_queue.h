@@ -8,8 +8,9 @@
 // holds the state of its sequence): such a job lets others pass while the resource is in use. It is next once it is
 // free.
 //
-// Cancellation. A job whose stop token is triggered while it waits never runs: it is destroyed, which notifies its
-// owner. A running job must check its token itself.
+// Cancellation. A job whose stop token is triggered while it waits never runs. It is destroyed, which notifies its
+// owner, when the next job is submitted or a worker next looks for work; until then it counts as waiting. A running job
+// must check its token itself.
 #pragma once
 
 #include <condition_variable>

@@ -4,8 +4,9 @@
 // SigLIP, in this order, each only if the configuration enables it:
 //
 //   1. resize     to size {height, width}; or so that the shorter edge is shortest_edge and the longer one is
-//                 floor(shortest_edge long / short), limited to longest_edge if that is given; by PIL's resampling
-//                 (resize.h), in 8 bits;
+//                 floor(shortest_edge long / short), or, if that would exceed a given longest_edge, so that the longer
+//                 edge is about longest_edge and the shorter one in proportion; by PIL's resampling (resize.h), in 8
+//                 bits;
 //   2. crop       crop_size pixels from the middle: rows from floor((h - crop_h) / 2) on, columns likewise. A smaller
 //                 picture is padded with zeros (black), with one more above and on the left if the number is odd;
 //   3. rescale    v = float32(float64(pixel) rescale_factor), 1/255 by default;
@@ -13,7 +14,8 @@
 //
 // A model with one channel gets gray (to_grey of resize.h), computed before the first step.
 //
-// DINOv3's processor resizes after rescaling, in float32: its pixels differ from these by up to half a 255th.
+// For DINOv3, transformers resizes after rescaling, in float32. These steps are used for it as well, and their pixels
+// differ from those of transformers by up to half a 255th.
 //
 // For every other model, transformers has two processors. This follows the one based on PIL ("slow" before version 5);
 // the one based on torchvision resamples tensors and differs from it by up to a few 255ths. Equal settings give the

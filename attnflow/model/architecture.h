@@ -64,7 +64,7 @@ struct ConfigKeys {
   std::string_view inner = {};       // layers inside a group
   std::string_view padding_id = {};  // positions count from this id + 1
   std::string_view buckets = {};     // of distances between tokens: Architecture::distance_bias
-  std::string_view query_bias = {};  // false: the map has no bias; several maps may share a key
+  std::string_view query_bias = {};  // false: the map has no bias; several maps may have the same key of config.json
   std::string_view key_bias = {};
   std::string_view value_bias = {};
   std::string_view patch_distances = {};  // true: LayerNames::patch_distances are present
@@ -94,9 +94,11 @@ struct RotaryKeys {
 // a tensor under the base prefix, a norm, and keys of config.json.
 struct DistanceNames {
   std::string_view table = "encoder.rel_embeddings";
-  std::string_view norm = "encoder.LayerNorm";           // empty: none
-  std::string_view buckets = "position_buckets";         // on either side; if not above 0, all distances up to
-  std::string_view farthest = "max_relative_positions";  // this one; if that is not above 0, max_position_embeddings
+  std::string_view norm = "encoder.LayerNorm";  // empty: none
+  // The number of buckets on either side. If it is not above 0, each distance up to `farthest` is a bucket.
+  std::string_view buckets = "position_buckets";
+  // The farthest distance; if it is not above 0, max_position_embeddings is used instead.
+  std::string_view farthest = "max_relative_positions";
   // A layer's maps from these embeddings to keys and to queries. Empty: those of the tokens.
   std::string_view key = {};
   std::string_view query = {};

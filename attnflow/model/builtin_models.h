@@ -32,10 +32,11 @@ const BuiltinModel* find_builtin_model(std::string_view name, std::span<const Bu
 // Hub ("org/name") in the Hub's local cache, in this order. If the path is a folder of the cache or of
 // sentence-transformers, returns the folder in it that holds the model (attnflow/model/hub_cache.h).
 //
-// A name has the same meaning regardless of the current directory: a folder of that name there does not change it. Use
-// a path with a slash, "./agreement", to refer to such a folder.
-// Throws Error(kBadFile) for a reference that may be a name when neither a model nor anything on disk has that name,
-// and as model_folder_in() does. Whether a folder on disk holds a model is left to its readers.
+// The name of a built-in model takes precedence over a folder of that name in the current directory; write
+// "./agreement" for the folder. A name on the Hub does not: a folder "org/name" in the current directory is used first.
+// Throws Error(kBadFile) when nothing is found and the reference can be a name; a reference that can only be a path,
+// such as "./agreement", is returned as it is. Also throws as model_folder_in() does. This function does not check that
+// a folder on disk holds a model: whoever reads the folder does.
 Folder find_model(const std::string& reference, std::span<const BuiltinModel> models = builtin_models());
 
 // "agreement, other", or "none".

@@ -39,7 +39,8 @@ class Checkpoint {
   // pytorch_model.bin; every shard that pytorch_model.bin.index.json names. An adapter in the same folder, or attached
   // to the folder, is added (lora.h): the maps that it changes are held in memory as float32. Throws Error(kBadFile):
   // no weights, a damaged file, a missing shard, a tensor that is not in the shard that the index names, a shard
-  // outside the folder.
+  // outside the folder, a tensor of a type that attnflow does not read. Throws Error(kUnsupportedModel) for an adapter
+  // that cannot be added.
   explicit Checkpoint(const Folder& folder);
   // Holds named tensors that are not in a folder; `source` is how messages refer to them. The caller keeps their bytes
   // alive.

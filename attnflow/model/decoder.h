@@ -19,9 +19,10 @@
 
 namespace attnflow {
 
-// An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The first append
-// to an empty sequence takes a whole source and the ids that a target begins with; all source tokens see one another.
-// It runs in no other way: run() and run_for_replay() throw Error(kUnsupportedModel).
+// An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The caller's
+// first append() to an empty sequence passes a whole source followed by info().target->begin, and throws Error(kUsage)
+// if the ids do not end with these or nothing precedes them; later calls append to the target. All source tokens see
+// one another. run() and run_for_replay() throw Error(kUnsupportedModel).
 class Decoder : public TextModel {
  public:
   Decoder* decoder() final { return this; }
@@ -39,15 +40,17 @@ class Decoder : public TextModel {
   // of a chunk before the next chunk, as [head, query, key] with the keys up to the chunk's last query. Every query
   // head has its own matrix, even if heads share keys. Dividing a sequence differently between calls changes results by
   // rounding only.
-  // Throws Error(kInputTooLong) when the sequence would be longer than info().max_tokens, Error(kBadFile) for an id
-  // outside the vocabulary, Cancelled (the sequence is then cleared).
+  // Throws Error(kUsage) for no ids, Error(kUnsupportedModel) for a model that does not predict a next token,
+  // Error(kInputTooLong) when the sequence would be longer than info().max_tokens, Error(kBadFile) for an id outside
+  // the vocabulary, Cancelled (the sequence is then cleared).
   virtual Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                const std::stop_token& stop_token = {}) = 0;
 
   // Runs a new sequence without holding a [query, key] matrix of the whole sequence in memory, and returns data from
   // which its attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or
-  // those of the classes. The replay is valid until the decoder is used again. Progress is in tokens. Throws as
-  // append() does.
+  // those of the classes. The replay is valid until the decoder is used again or destroyed. Progress is in tokens.
+  // Throws as append() does, except that a model that does not predict a next token is accepted if `logits` is null or
+  // its logits are those of classes.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                           const std::stop_token& stop_token = {},
                                                           const ProgressFunction& progress = {}) = 0;

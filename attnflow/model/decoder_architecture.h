@@ -61,8 +61,8 @@ enum class WindowRule {
   kNone,        // none; a config.json that asks for windows is rejected
   kAll,         // all, if sliding_window is set, regardless of layer_types
   kAllOrNamed,  // those that layer_types names; all if it is absent
-  kSwitched,    // if use_sliding_window is true: those that layer_types names, else from max_window_layers on
-  kInterval,    // those that layer_types names, else all but one layer in each interval
+  kSwitched,    // none unless use_sliding_window is true; then as layer_types says, or from max_window_layers on
+  kInterval,    // those that layer_types names, else all but the last layer in each interval
   kNamed,       // those that attention_layers or attention_types name "local" (GPT-Neo)
 };
 
@@ -81,10 +81,12 @@ struct DecoderKeys {
   std::string_view positions = "max_position_embeddings";
   std::string_view padding_id = {};  // positions count from this id + 1, in place of position_offset
   std::string_view activation = "hidden_act";
-  std::string_view gated_activation = {};  // used instead: "gelu", or "gated-gelu" for a gated network
-  // Each of these takes precedence over gated_activation.
+  // Used instead of `activation`: "relu", or "gated-relu" for a gated network. "gated-gelu" is the tanh approximation.
+  // If config.json has the keys below, `gated` decides whether the network is gated, and inner_activation which
+  // activation it has.
+  std::string_view gated_activation = {};
   std::string_view gated = {};             // true: a gated network
-  std::string_view inner_activation = {};  // "gelu", also in a gated network
+  std::string_view inner_activation = {};  // the activation's name alone, without "gated-"
   std::string_view norm_eps = "rms_norm_eps";
   std::string_view attention_bias = "attention_bias";  // with BiasRule::kSetting
   std::string_view feed_forward_bias = "mlp_bias";
@@ -107,7 +109,7 @@ struct DecoderKeys {
   std::string_view rotary_share = "partial_rotary_factor";
   std::string_view rotary_width = {};        // instead of a share
   std::string_view local_rotary_theta = {};  // for layers with a window
-  // Which layers rotate queries and keys, as a list of 0 and 1; without it, all but one layer in each interval.
+  // Which layers rotate queries and keys, as a list of 0 and 1; without it, all but the last layer in each interval.
   std::string_view rotary_layers = {};
   std::string_view rotary_interval = {};
   std::string_view buckets = {};          // with PositionKind::kDistance
@@ -117,10 +119,12 @@ struct DecoderKeys {
 // Tensor names without ".weight" and ".bias", those of a layer under `layer`, in which {} is the layer's number.
 struct DecoderNames {
   std::string_view word = "embed_tokens";
-  // Full names under which files may store the same table instead; messages use them.
+  // Full names under which files may store the same table instead. Messages about a missing table use shared_word.
   std::string_view shared_word = {};
   std::string_view other_word = {};
-  std::string_view tied_word = {};  // likewise if logits use the same table, as do `output` and its older name
+  // The same, tried last and only if config.json ties the map to logits to this table, along with `output` and
+  // output_before: such a file may hold the table only as that map.
+  std::string_view tied_word = {};
   std::string_view embedding_norm = {};
   std::string_view position = {};  // with PositionKind::kLearnt
   std::string_view distance = {};  // with PositionKind::kDistance
@@ -136,8 +140,10 @@ struct DecoderNames {
   std::string_view cross_norm = {};
   std::string_view cross_query_key_value = {};
   std::string_view cross_output = {};
-  std::string_view feed_forward_norm = "post_attention_layernorm";  // empty: none; in parallel, the attention norm
-  // Both, for layers whose halves have the same input and separate norms, if the names differ.
+  // Empty: none. Unused in layers whose halves share a norm, which is the attention norm.
+  std::string_view feed_forward_norm = "post_attention_layernorm";
+  // Used instead of attention_norm and feed_forward_norm in layers whose halves have the same input but separate norms.
+  // Empty: the usual names.
   std::string_view parallel_attention_norm = {};
   std::string_view parallel_feed_forward_norm = {};
   std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))

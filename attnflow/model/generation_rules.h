@@ -25,8 +25,8 @@
 
 namespace attnflow {
 
-// Reads the defaults kept in ModelInfo: the text of generation_config.json, or else that of config.json, if the folder
-// has one.
+// Reads the defaults kept in ModelInfo: the text of generation_config.json or, in a folder without that file, the text
+// of config.json. Throws Error(kBadFile) if that file cannot be read.
 GenerationDefaults read_generation_defaults(const Folder& folder);
 
 struct GenerationRules {
@@ -36,14 +36,14 @@ struct GenerationRules {
   struct Left {
     enum class When : std::uint8_t {
       kAlways,
-      kGreedy,  // only if tokens are not sampled, as the setting requests
+      kGreedy,  // only if tokens are chosen greedily: the setting asks for sampling
       kEnds,    // forced_eos_token_id: only if the token limit ended the text
       kBeyond,  // max_new_tokens, max_length: only if the text is longer
     };
     std::string text;
     When when = When::kAlways;
-    std::size_t most = 0;  // kBeyond: tokens
-    bool with_prompt = false;
+    std::size_t most = 0;      // kBeyond: tokens
+    bool with_prompt = false;  // kBeyond: the prompt's tokens count
   };
 
   std::string file;

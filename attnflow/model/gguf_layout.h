@@ -47,9 +47,9 @@ struct ConvertedModel {
   std::vector<ConvertedTensor> tensors;  // in file order
 };
 
-// Plans the conversion of `file`, the whole file, whose header is `header` (with any GgufArrays); the result refers to
-// it. Messages call the file `source`. Throws Error(kUnsupportedModel): another architecture, one of several files,
-// settings or tensors that have no counterpart in a Hugging Face folder for it (the message names all);
+// Plans the conversion of `file`, the whole file, whose header is `header` (with any GgufArrays), which must outlive
+// the result. Messages call the file `source`. Throws Error(kUnsupportedModel): another architecture, one of several
+// files, settings or tensors that have no counterpart in a Hugging Face folder for it (the message names all);
 // Error(kBadFile): settings or tensors that are missing or inconsistent.
 ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source);
 

@@ -46,9 +46,11 @@ class LoraAdapter {
   // Opens the adapter in `folder`. Throws as parse_lora_config() and the weight readers do.
   explicit LoraAdapter(const Folder& folder);
 
-  // Replaces adapted entries of `tensors` with their sums, which this object holds as float32, and adds those that are
-  // absent. Messages call the tensors `source`. Throws Error(kBadFile) for a map that is not among them or has another
-  // shape.
+  // Replaces adapted maps in `tensors` with their sums, which this object holds as float32. Tensors without A and B
+  // replace those of the same name, or are added if there is none. Messages call the tensors `source`. Throws
+  // Error(kBadFile) for an adapted map that is not in `tensors` or has another shape, and Error(kUnsupportedModel) for
+  // one that shares its numbers with another tensor or does not hold floating-point numbers, and for replaced
+  // embeddings that the output may share.
   void add_to(Tensors& tensors, const std::string& source);
 
  private:

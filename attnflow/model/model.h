@@ -56,7 +56,9 @@ struct ModelInfo {
   std::string name;          // the name of the folder
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
-  std::size_t heads = 0;  // query heads, i.e. attention matrices per layer; the smallest number if layers differ
+  // Query heads, i.e. attention matrices per layer. All layers have the same number, or the model does not load; a GGUF
+  // header whose layers differ is described by its first layer's number.
+  std::size_t heads = 0;
   std::size_t key_value_heads = 0;  // smaller than heads if heads share keys and values; 0: same as heads
   std::size_t hidden = 0;
   std::size_t vocabulary = 0;  // rows of the word embedding; 0 for an image model
@@ -111,8 +113,9 @@ struct ModelOutput {
 };
 
 struct RunOptions {
-  // The positions whose logits to return, for heads that have logits at each position. For a decoder that classifies,
-  // these replace the default position (the last token that is not padding).
+  // The positions whose logits to return, for heads that have logits at each position; none are returned if it is
+  // empty. A decoder that classifies has logits at one position: the first of these or, if it is empty, the last token
+  // that is not padding.
   std::vector<std::size_t> logit_positions;
   // Counts the tokens read so far. Only decoders report progress, because they read long text in chunks.
   ProgressFunction progress = {};
@@ -132,7 +135,9 @@ struct ScoreTarget {
   Kind kind = Kind::kProbability;
   std::size_t label = 0;  // a class, a token id, or the position of the token at which an answer begins
   std::size_t other = 0;
-  std::optional<std::size_t> position = {};  // absent: the last; unused for answers and whole-input encoder classes
+  // Absent: the last token or, in a decoder that classifies, the last one that is not padding. Must be absent for
+  // answers and for an encoder's class of the whole input.
+  std::optional<std::size_t> position = {};
 
   bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
@@ -223,7 +228,8 @@ class ModelOf : public Model {
   // Whether the backend calls AttentionSink::terms() for a sink that requests them.
   virtual bool has_terms() const { return true; }
 
-  // Returns null if the backend computes no gradients, as with llama.cpp; gradients_of() reports that as an error.
+  // Returns null for a model without gradients, such as an encoder-decoder; gradients_of() reports that as an error. A
+  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (dequantised_gradients.h).
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 

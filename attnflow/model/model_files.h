@@ -28,10 +28,10 @@ namespace attnflow {
 
 class ModelFiles {
  public:
-  // Opens a Hugging Face folder (config.json and model.safetensors, or model.safetensors.index.json and its shards).
-  // attnflow/model/builtin_models.h finds the folder of a built-in model, or of a name given by a user. Throws
-  // Error(kBadFile) for missing or damaged files or weights that config.json has no place for, Error(kUnsupportedModel)
-  // for an architecture that no backend runs.
+  // Opens a Hugging Face folder: config.json and weights in any form that Checkpoint opens (safetensors or PyTorch's
+  // .bin, in one file or in shards). attnflow/model/builtin_models.h finds the folder for a name given by a user.
+  // Throws Error(kBadFile) for missing or damaged files or weights that config.json has no place for,
+  // Error(kUnsupportedModel) for an architecture that no backend runs.
   explicit ModelFiles(const Folder& folder, const OpenOptions& options = {});
   // Opens a GGUF file. Throws Error(kBadFile) for a damaged one.
   explicit ModelFiles(GgufFile file) : files_(std::move(file)) {}
@@ -44,10 +44,11 @@ class ModelFiles {
 
   // Load the model as the type named. Weights are mapped, not copied, if the backend can use them as they are: the
   // files must not change during the model's lifetime (truncating a file ends the program with SIGBUS), unless
-  // options.copy_weights is set. Throw Error(kUsage) for a device that does not exist, Error(kUnsupportedModel) when
-  // the backend is not installed (attnflow/model/backend.h lists where it is looked for) or the model is of another
-  // kind.
-  std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // an encoder or a decoder
+  // options.copy_weights is set. Throw Error(kUsage) for a device that does not exist, and for an image model where a
+  // text model is expected or the reverse; Error(kUnsupportedModel) when the backend is not installed
+  // (attnflow/model/backend.h lists where it is looked for) or the model is of another kind, such as a decoder where an
+  // encoder is expected.
+  std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // not an encoder-decoder
   std::unique_ptr<Encoder> load_encoder(const LoadOptions& options = {}) const;
   std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;  // or an encoder-decoder
   std::unique_ptr<VisionModel> load_vision(const LoadOptions& options = {}) const;

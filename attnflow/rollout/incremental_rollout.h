@@ -51,7 +51,7 @@ struct IncrementalRolloutOptions {
   std::size_t columns = 0;    // input positions whose share is kept; 0: all
   std::size_t first_row = 0;  // rows of the last layer are kept from this position on
   std::size_t source = 0;     // the first positions, which attend to each other
-  MixingOptions mixing = {};  // no single head, no discard: both need whole layers twice
+  MixingOptions mixing = {};  // no single head (its layers have two matrices), no discard (it needs whole layers)
   std::size_t threads = 1;
 };
 
@@ -74,7 +74,8 @@ class IncrementalRollout : public AttentionSink {
   std::size_t tokens() const { return layers_.back().seen; }
   // Returns R[layer][position]: the shares of the input positions 0 ... min(columns, those it attends to) - 1. `layer`
   // counts from 1; the last layer has rows from first_row on. Valid until the next call of layer(). Computes the
-  // waiting rows, so only one thread at a time may call it.
+  // waiting rows, so only one thread at a time may call it. Throws Error(kUsage) for a layer that does not exist, and
+  // for a position whose row is not kept or whose weights have not arrived.
   std::span<const double> row(std::size_t layer, std::size_t position) const;
 
   // Memory of the stored rows for `prompt` tokens followed by `generated` more, in bytes.

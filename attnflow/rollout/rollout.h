@@ -48,7 +48,7 @@ namespace attnflow {
 
 struct RolloutOptions {
   std::vector<std::size_t> layers =
-      {};                       // the requested l, increasing, in (start_layer, L]; empty: all of start_layer + 1 ... L
+      {};                       // the requested l, in (start_layer, L]; results are in increasing order; empty: all
   std::size_t start_layer = 0;  // m
   std::size_t threads = 0;      // 0: one per hardware thread
 };
@@ -72,6 +72,8 @@ class RolloutSink : public AttentionSink {
   using LayerFunction = std::function<void(std::size_t layer, TensorView<const double> rollout)>;
   // Throws Error(kUsage) if the options request a single head.
   explicit RolloutSink(MixingOptions options, LayerFunction done = {}, std::size_t threads = 0);
+  // Layers must come in order, each once; this is not checked. Throws Error(kOther) for a chunk of a layer, and as
+  // fused_weights() and add_residual() do.
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
   // Accepts a whole layer with fused heads: W_l, the result of steps 1 to 4 of graph/mixing.h.
   void fused_layer(std::size_t layer, TensorView<const double> weights);

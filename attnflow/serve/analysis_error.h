@@ -14,7 +14,7 @@ namespace attnflow {
 //   wrong options or input (usage)        400 bad_request
 //   more tokens than positions            422 input_too_long
 //   a model that does not support it      422 unsupported_model
-//   an invalid image, bad_input           422 bad_input (`input_is_file`: the client sent the file that was read)
+//   an invalid file sent by the client    422 bad_input (with `input_is_file`; otherwise a bad file is the server's)
 //   not enough memory                     413 too_large
 //   anything else                         500 internal
 //

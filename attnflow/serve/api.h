@@ -34,15 +34,15 @@ struct ApiLimits {
   std::size_t max_body_bytes = std::size_t{16} << 20U;  // for an image
   std::size_t max_json_bytes = std::size_t{1} << 20U;   // for a JSON request; smaller if max_body_bytes is smaller
   std::size_t max_pixels = std::size_t{32} << 20U;
-  std::size_t max_memory = 0;  // bytes that one analysis may use; 0: all that the machine has
-  std::chrono::seconds timeout{60};
+  std::size_t max_memory = 0;        // bytes that one analysis may use; 0: all that the machine has
+  std::chrono::seconds timeout{60};  // for one analysis, without its time in the queue
 };
 
 struct ApiOptions {
   std::vector<std::string> models;  // in addition to the built-in ones
   OpenOptions open;                 // for the named models
   LoadOptions load;                 // load.threads applies to one analysis
-  GuardSettings guard;              // port: set by start()
+  GuardSettings guard;              // its port is set by Api::set_port()
   ApiLimits limits;
   // Receives problems of the server itself that clients do not see, such as models that do not load. May be empty; may
   // be called from any thread.

@@ -1,8 +1,8 @@
 // Example inputs that suit a model.
 //
 // A model's folder may contain its own: `examples.txt`, with one text per line, and, for a built-in model, images
-// `example_NAME.png`. Other text models get sentences that suit their task; other image models get none, since their
-// subject is unknown.
+// `example_NAME.png`. Other text models get sentences that suit their task, except that models that answer questions
+// get none; other image models get none, since their subject is unknown.
 #ifndef ATTNFLOW_SERVE_EXAMPLES_H_
 #define ATTNFLOW_SERVE_EXAMPLES_H_
 

@@ -77,10 +77,11 @@ class ShelfModel {
 
 class ModelShelf {
  public:
-  // Opens the models that `references` name, in that order: built-in ones, folders and GGUF files, each once; then the
-  // other built-in models. Folders and files are named by the last part of the path (without ".gguf"), with "-2", "-3",
-  // ... after a name that is taken. Reads configs, headers, examples and encoders' tokenizers, but no weights. Throws
-  // as ModelFiles does.
+  // Opens the models that `references` name, in that order: GGUF files, and whatever find_model() accepts; then the
+  // other built-in models. A built-in model is listed once. Other models are called by Folder::name() or, for a GGUF
+  // file, by its file name without ".gguf", with "-2", "-3", ... after a name that is taken, even by the same model.
+  // Reads configs, headers, examples and encoders' tokenizers, but no weights. Throws as find_model() and ModelFiles
+  // do, and Error(kUnsupportedModel) for a GGUF file if its backend is not installed.
   explicit ModelShelf(const std::vector<std::string>& references, const OpenOptions& options = {});
 
   std::deque<ShelfModel>& models() { return models_; }

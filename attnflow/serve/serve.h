@@ -16,7 +16,7 @@ namespace attnflow {
 struct ServeOptions {
   HttpServerOptions http{.port = 8080, .max_connections_per_address = 128};
   std::vector<std::string> models;         // in addition to the built-in ones: folders, GGUF files
-  std::string token;                       // empty: none, which only a loopback address allows
+  std::string token;                       // visible ASCII; below 16 characters, or empty: only for a loopback address
   std::vector<std::string> allowed_hosts;  // additional names of this server: "name" or "name:port"
   bool allow_unused_weights = false;       // for these models (OpenOptions)
   std::string device = "cpu";
@@ -28,8 +28,8 @@ struct ServeOptions {
   std::function<void(const std::string& message)> log = {};
 };
 
-// Throws Error(kUsage) for invalid options, and for a host that other machines can reach without a token. Does not look
-// at any model.
+// Throws Error(kUsage) for invalid options, and for a host that other machines can reach if the token has fewer than 16
+// characters. Does not look at any model.
 void check_serve_options(const ServeOptions& options);
 
 // Serves until `stop_token` is triggered, then shuts down in order: open requests have the grace period to be answered.

@@ -51,7 +51,7 @@ struct SentencePieceFamily {
   std::string_view language{};        // default when src_lang is not set
   bool appends_mask = false;          // adds the mask after the file's pieces and the languages
   bool mask_takes_space = false;      // the space before <mask> belongs to it
-  std::size_t extra_ids = 0;          // number of <extra_id_N>, highest N first, unless extra_ids is set
+  std::size_t extra_ids = 0;          // number of <extra_id_N>, highest N first; the setting extra_ids replaces it
   bool prepares_quotes = false;       // `` and '' become "
   bool strips_accents = false;        // unless keep_accents
   bool lowercases = false;            // unless do_lower_case is set

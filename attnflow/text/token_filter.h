@@ -52,7 +52,7 @@ struct TokenFilterRule {
 struct TokenFilterResult {
   std::vector<bool> excluded;          // [tokens]
   std::size_t tokens_excluded = 0;     // number of excluded tokens, each counted once
-  std::vector<TokenFilterRule> rules;  // one per rule in use, in the order above
+  std::vector<TokenFilterRule> rules;  // in the order above: one per language and per pattern, else one per rule in use
 };
 
 // Throws Error(kUsage) for a language without a list, a regular expression that is malformed or too large, an index

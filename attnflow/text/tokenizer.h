@@ -35,7 +35,7 @@ class Tokenizer : public TextCodec {
   std::optional<std::int64_t> token_to_id(std::string_view piece) const override;
   std::optional<std::string> id_to_token(std::int64_t id) const;
   std::vector<std::int64_t> word_to_ids(std::string_view word) const override;
-  // The id of "[MASK]" or "<mask>" (special_tokens).
+  // The id of the token that the files name as mask_token, else of "[MASK]", else of "<mask>".
   std::optional<std::int64_t> mask_id() const override;
   std::string spelled(std::int64_t id) const override;
   std::string readable(std::int64_t id) const override;

@@ -8,8 +8,9 @@
 // The last three leave the pipeline around the vocabulary to the program. They are converted here to a tokenizer.json
 // document with the pipeline of the original models, so that one library runs all four.
 //
-// Settings come from tokenizer_config.json, and special tokens from the first that names one of
-// special_tokens_map.json, tokenizer_config.json and the family's defaults. Both files are optional.
+// Settings come from tokenizer_config.json. Each special token comes from the first of these that names it:
+// special_tokens_map.json (ignored if tokenizer_config.json has an added_tokens_decoder), tokenizer_config.json, and
+// the family's defaults. Both files are optional.
 #pragma once
 
 #include <string>
@@ -28,8 +29,9 @@ namespace attnflow::internal {
 //                When two lines are equal, the later line's number counts, as in the original code.
 //   vocab.json   add_prefix_space (false). RoBERTa: template <s> A </s></s> B </s>, all type ids 0; <mask> takes the
 //                space before it unless the settings say otherwise. GPT-2: no template, or <|endoftext|> before each
-//                text with add_bos_token (false). tokenizer_class decides which of the two it is, else `model_type`,
-//                else whether the vocabulary has <|endoftext|> and no <s>.
+//                text with add_bos_token (false) and after each text with add_eos_token (false). tokenizer_class
+//                decides which of the two it is, else `model_type` (an error for "llama" and "qwen2", which split text
+//                in another way), else whether the vocabulary has <|endoftext|> and no <s>.
 //   both         added_tokens_decoder of tokenizer_config.json, or added_tokens.json: further pieces with their ids.
 //
 // Throws Error(kBadFile) if the folder has no tokenizer, or if a file cannot be read, is not UTF-8, or does not have

@@ -34,8 +34,8 @@ class AttentionCapture {
   // heads are rejected.
   std::size_t heads() const { return heads_; }
 
-  // Follows the next chunks for their terms as for a sink that wants them, and keeps the outcome for check_terms(). The
-  // sink receives only attention.
+  // If `trying`, looks for the terms of layers in the next chunks, as if the sink wanted them, so that check_terms()
+  // and has_terms() know the outcome. The sink receives attention, but no terms.
   void try_terms(bool trying) {
     trying_terms_ = trying;
     terms_.record_rests(trying);

@@ -27,8 +27,8 @@ namespace attnflow {
 
 class LlamaDecoder : public Decoder {
  public:
-  // Runs two tokens, to check first whether this model's attention can be read. Throws as ModelFiles::load_decoder()
-  // does.
+  // Runs two tokens, so that a model whose attention cannot be read is rejected here. Throws as
+  // ModelFiles::load_decoder() does.
   LlamaDecoder(LlamaWeights weights, const LoadOptions& options);
   ~LlamaDecoder() override;
 

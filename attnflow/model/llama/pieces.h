@@ -16,8 +16,9 @@
 
 namespace attnflow {
 
-// Returns the bytes of `text` that each piece covers: in order, without overlap, white space included. `text` is UTF-8;
-// pieces need not be. O(text + pieces) if pieces match; each one that does not match costs a search.
+// Returns the bytes of `text` that each piece covers, in order, white space included. Ranges do not overlap, except
+// that consecutive pieces without a match all get the same range: the text up to the next match, or up to the end.
+// `text` is UTF-8; pieces need not be. O(text + pieces) if pieces match; each one that does not match costs a search.
 std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<std::string>& pieces);
 
 // Characters that start a new word, in addition to white space. A word includes the single space before it.

@@ -54,8 +54,8 @@ class RestRecorder {
   void add(const ggml_tensor& node);
   // Takes the next layer's residual stream and returns the rest of the layer before it, empty if it is not supported.
   RestOfLayer end(const ggml_tensor& x);
-  // Does the same for the last layer, which no layer follows: takes the number of nodes of the previous layer, if the
-  // operations are the same.
+  // Does the same for the last layer, which no layer follows to mark its end: returns as many of the recorded nodes as
+  // `before`, the rest of the previous layer, has; empty unless their operations are the same.
   RestOfLayer end_as(const RestOfLayer& before) const;
 
  private:

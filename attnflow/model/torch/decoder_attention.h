@@ -48,7 +48,7 @@ struct AttentionTask {
   explicit AttentionTask(const LayerForm& layer_form) : form(layer_form) {}
 
   const LayerForm& form;
-  at::Tensor queries;         // [n, H d], scaled by 1 / sqrt(d)
+  at::Tensor queries;         // [n, H d], already scaled by LayerForm::of_scores()
   std::int64_t begin = 0;     // the position of the first query; the keys end with the last query's own position
   std::int64_t all_keys = 0;  // above 0: not causal, each query sees this many keys
   at::Tensor keys;            // [G, room, d]

@@ -42,8 +42,8 @@ struct LayeredGradient {
   at::Tensor gradient;  // ds/dx_0, with the shape of x_0
 };
 
-// `sink` may be null; a sink that wants no layers is finished at the top, and gets the gradient there. Throws
-// Cancelled.
+// `sink` may be null. For a sink that wants no layers, the backward pass ends above the last layer: the result's
+// gradient is then ds/dx_L. Throws Cancelled.
 LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor& input, AttentionGradientSink* sink,
                                      const std::stop_token& stop_token = {});
 

@@ -30,7 +30,7 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
                        std::span<const std::int64_t> type_ids, std::span<const std::size_t> lengths, std::size_t length,
                        at::Device device);
 
-// An input's number of tokens, and the property other than length that a batch's inputs share: the size of an image.
+// An input's number of tokens, and the size of an image (empty for a text), which all inputs of a batch must share.
 struct BatchItem {
   std::size_t tokens = 0;
   Shape size = {};

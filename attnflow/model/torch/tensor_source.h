@@ -49,8 +49,8 @@ void replace_embedding(at::Tensor own, const Tensor<float>& given);
 // Returns a view of a tensor that is on the host, contiguous, and outlives the view.
 TensorView<const float> view_of(const at::Tensor& host);
 
-// Returns the device with a name that load_model has checked. Throws Error(kUsage) if this libtorch or this machine
-// lacks it.
+// Returns the device with a name that check_device() (backend.h) accepts. Throws Error(kUsage) if this libtorch or this
+// machine lacks it.
 at::Device find_device(const std::string& name);
 
 // Converts stored tensors to float32 on the device, once each, however many parts of the model share one.

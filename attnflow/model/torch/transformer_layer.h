@@ -185,8 +185,8 @@ concept SeesSource = requires(Ops& ops, const LayerForm& form, at::Tensor query)
   { ops.attend_to_source(form, std::size_t{0}, query) } -> std::convertible_to<at::Tensor>;
 };
 
-// Adds attention to the source to y, the result of self-attention: the input of its norm (norm after), or the residual
-// stream. Returns the same for this block.
+// Adds attention to the source. With norm before, y and the result are the residual stream before and after this block.
+// With norm after, both still lack a norm: y that of the self-attention block, the result that of this block.
 template <SeesSource Ops>
 at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor y) {
   const bool before = layer.form.norm_place == NormPlace::kBefore;
