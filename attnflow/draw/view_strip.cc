@@ -265,8 +265,7 @@ View strip_view(const FigureData& data) {
   std::vector<Scene> scenes;
   for (const Strip& strip : strips) {
     scenes.push_back(draw_strip(data, texts, width, strip));
-    view.above = view.above || strip.head.scale.above;
-    view.without_value = view.without_value || any_without_value({strip.row});
+    view.note(strip.head.scale, {strip.row});
   }
   view.scene =
       with_caption("strip", stacked(scenes, 10.0, data.measure), caption(data, strips.front(), texts), data.width);

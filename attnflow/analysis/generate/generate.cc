@@ -71,11 +71,7 @@ void begin_target(const TextCodec& codec, const TargetInfo& target, Prompt& prom
   prompt.source = prompt.ids.size();
   for (const std::int64_t id : target.begin) {
     prompt.ids.push_back(id);
-    InputToken token;
-    token.text = codec.spelled(id);
-    token.special = codec.is_special(id);
-    token.segment = 1;
-    prompt.tokens.push_back(std::move(token));
+    prompt.tokens.push_back({codec.spelled(id), {}, {}, codec.is_special(id), {}, 1});
   }
 }
 
@@ -137,11 +133,11 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
 }
 
 void check_given(const std::vector<std::size_t>& ids, const ModelInfo& info) {
-  const std::size_t limit = info.vocabulary;
-  const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
-  if (beyond == ids.end()) return;
-  throw internal::usage_error("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name, limit - 1,
-                              *beyond);
+  for (const std::size_t id : ids) {
+    if (id < info.vocabulary) continue;
+    throw internal::usage_error("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name,
+                                info.vocabulary - 1, id);
+  }
 }
 
 void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
