@@ -242,11 +242,11 @@ ValueRow FigureData::shown(Method method, const std::vector<std::size_t>& layers
 
 ValueRow FigureData::shown(const MethodScores& shown_scores) const {
   // Scores of an explanation belong to the prediction, not to an output token.
-  if (!report.generation) return {.values = mean_of_scores(shown_scores.values, 0), .output = {}};
+  if (!report.generation) return {mean_of_scores(shown_scores.values, 0), {}};
   const std::optional<std::size_t> row = row_shown(shown_scores.method);
-  if (!row) return {.values = mean_of_scores(shown_scores.values, {}), .output = {}};
+  if (!row) return {mean_of_scores(shown_scores.values, {}), {}};
   const std::size_t output = report.output_tokens[*row];
-  return {.values = mean_of_scores(shown_scores.values, chosen_token(report, output)), .output = output};
+  return {mean_of_scores(shown_scores.values, chosen_token(report, output)), output};
 }
 
 std::vector<double> FigureData::shown_generated(Method method) const {

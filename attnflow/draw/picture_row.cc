@@ -31,11 +31,8 @@ struct RowStyle {
 };
 
 RowStyle style_of(const PictureRow& row) {
-  RowStyle style;
-  style.small = row.panel_height < kSmallPanel;
-  style.title = style.small ? TextStyle{.size = kSmallSize} : TextStyle{.size = kTitleSize, .bold = true};
-  style.gap = style.small ? 7.0 : 16.0;
-  return style;
+  if (row.panel_height < kSmallPanel) return {.small = true, .title = {.size = kSmallSize}, .gap = 7.0};
+  return {.title = {.size = kTitleSize, .bold = true}, .gap = 16.0};
 }
 
 PanelShape shape_of(const PicturePanel& panel, const RowStyle& style, const TextMeasurer& measure) {

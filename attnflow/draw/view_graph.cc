@@ -275,8 +275,7 @@ View graph_view(const FigureData& data, bool compact) {
   for (const Method method : methods) {
     panels.push_back(draw_panel(data, method, shape, layout));
     const ValueRow row = input_values(data, method, shape);
-    view.above = view.above || scale_of(data, method, {row}).above;
-    view.without_value = view.without_value || any_without_value({row});
+    view.note(scale_of(data, method, {row}), {row});
   }
   view.scene = with_caption("graph", on_shelves(panels, data.width, kGraphGap, data.measure),
                             data.told(caption(data, shape, methods)), data.width);

@@ -56,8 +56,7 @@ View heatmap_view(const FigureData& data, double left_margin) {
     grid.column_labels = is_beside || method == methods.back();
     grid.note = degeneracy_note(data, method, all, data.row_shown(method));
     scenes.push_back(draw_grid(grid, data.measure));
-    view.above = view.above || grid.head.scale.above.has_value();
-    view.without_value = view.without_value || any_without_value(rows);
+    view.note(grid.head.scale, rows);
   }
   const Scene panels_scene =
       is_beside ? on_shelves(scenes, data.width, kHeatmapGap, data.measure) : stacked(scenes, 10.0, data.measure);

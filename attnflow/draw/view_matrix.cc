@@ -134,8 +134,7 @@ View matrix_view(const FigureData& data, const MatrixViewLayout& layout) {
                  .scale = scale};
     grid.value = [&](std::size_t r, std::size_t c) { return rows[r].values[c]; };
     panels.push_back(draw_grid(grid, data.measure));
-    view.above = view.above || grid.head.scale.above.has_value();
-    view.without_value = view.without_value || any_without_value(rows);
+    view.note(grid.head.scale, rows);
   };
   for (const Method method : shown) {
     const std::vector<std::size_t>& outputs = data.outputs(method);

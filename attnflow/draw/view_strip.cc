@@ -167,25 +167,21 @@ struct Strip {
   PanelHead head = {};
 };
 
-void mark_generated(const FigureData& data, Strip& strip) {
-  if (!data.report.generation || !strip.row.output) return;
-  strip.shown = chosen_token(data.report, *strip.row.output);
-  // In a mean, each of them counts only for the tokens after it, so colors would mean little.
-  strip.generated = data.shown_generated(strip.method);
-}
-
-Strip make_strip(const FigureData& data, Method method) {
-  Strip strip{.method = method, .row = data.shown(method, data.layer_positions(method))};
-  mark_generated(data, strip);
-  strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
-                .scale = scale_of(data, method, {strip.row}, strip.generated)};
-  return strip;
-}
-
-Strip score_strip(const FigureData& data, const MethodScores& scores) {
-  Strip strip{.method = scores.method, .row = data.shown(scores)};
-  mark_generated(data, strip);
-  strip.head = {.title = to_text(scores.method), .scale = scale_of_scores(data, {strip.row}, strip.generated)};
+// Of a method with layers, or of scores, whose scale has signs.
+Strip make_strip(const FigureData& data, Method method, const MethodScores* scores = nullptr) {
+  Strip strip{.method = method,
+              .row = scores != nullptr ? data.shown(*scores) : data.shown(method, data.layer_positions(method))};
+  if (data.report.generation && strip.row.output) {
+    strip.shown = chosen_token(data.report, *strip.row.output);
+    // In a mean, each of them counts only for the tokens after it, so colors would mean little.
+    strip.generated = data.shown_generated(method);
+  }
+  if (scores != nullptr) {
+    strip.head = {.title = to_text(method), .scale = scale_of_scores(data, {strip.row}, strip.generated)};
+  } else {
+    strip.head = {.title = fmt::format("{}, {}", to_text(method), data.span(method)),
+                  .scale = scale_of(data, method, {strip.row}, strip.generated)};
+  }
   return strip;
 }
 
@@ -255,7 +251,7 @@ View strip_view(const FigureData& data) {
   if (!data.methods.empty() || data.scores.empty()) {
     for (const Method method : data.methods_with_output_token()) strips.push_back(make_strip(data, method));
   }
-  for (const MethodScores* const scores : data.scores) strips.push_back(score_strip(data, *scores));
+  for (const MethodScores* const scores : data.scores) strips.push_back(make_strip(data, scores->method, scores));
   const std::vector<StripText> texts = lay_out(data, strips.front().shown);
   double width = 0.0;
   for (const StripText& text : texts) width = std::max(width, text.text.width);
@@ -265,8 +261,7 @@ View strip_view(const FigureData& data) {
   std::vector<Scene> scenes;
   for (const Strip& strip : strips) {
     scenes.push_back(draw_strip(data, texts, width, strip));
-    view.above = view.above || strip.head.scale.above;
-    view.without_value = view.without_value || any_without_value({strip.row});
+    view.note(strip.head.scale, {strip.row});
   }
   view.scene =
       with_caption("strip", stacked(scenes, 10.0, data.measure), caption(data, strips.front(), texts), data.width);

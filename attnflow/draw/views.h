@@ -17,6 +17,11 @@ struct View {
   bool above = false;          // some values are above the scale
   bool without_value = false;  // some cells have no value
   double left_margin = 0.0;    // for grids: the room to the left of the cells
+
+  void note(const ColorScale& scale, const std::vector<ValueRow>& rows) {
+    above = above || scale.above;
+    without_value = without_value || any_without_value(rows);
+  }
 };
 
 // Maximum cell width of a heat map.

@@ -26,12 +26,6 @@ bool is_result(const Has& has) {
   return (has("output_tokens") || has("generated_tokens")) && (has("raw") || has("rollout") || has("flow"));
 }
 
-Error no_attention_kept(const std::filesystem::path& path) {
-  return {ErrorKind::kBadFile, fmt::format("{}: expected an array named \"attention\", found the results of an "
-                                           "analysis; attnflow explain --keep-attention includes it",
-                                           path.string())};
-}
-
 }  // namespace
 
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options) {
@@ -43,7 +37,12 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   std::vector<bool> special;
   const bool of_terms = mixing_info(options.settings.mixing).needs == MixingNeeds::kTerms;
   const auto read_arrays = [&](const auto& has, const auto& read) {
-    if (!has("attention") && is_result(has)) throw no_attention_kept(path);
+    if (!has("attention") && is_result(has)) {
+      throw internal::file_error(
+          "{}: expected an array named \"attention\", found the results of an analysis; attnflow explain "
+          "--keep-attention includes it",
+          path.string());
+    }
     if (of_terms) input.contributions = read_contribution_arrays(path.string(), has, read);
     if (!of_terms && has("contributions") && !has("attention")) throw unnamed_contributions(path.string());
     if (input.contributions.contributions.empty() || has("attention")) array = read("attention");

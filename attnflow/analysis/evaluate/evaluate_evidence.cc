@@ -39,11 +39,6 @@ constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kRec
 constexpr std::array<std::string_view, 4> kSigned = {"attnlrp", "logit", "alti-logit", "integrated-gradients"};
 constexpr std::array<std::string_view, 3> kUnsigned = {"blank-out", "gradient", "gradient-x-input"};
 
-bool is_score(std::string_view name) {
-  return std::find(kSigned.begin(), kSigned.end(), name) != kSigned.end() ||
-         std::find(kUnsigned.begin(), kUnsigned.end(), name) != kUnsigned.end();
-}
-
 // What one cell says of the words of one sample.
 struct WordValues {
   std::vector<double> values;
@@ -258,12 +253,11 @@ void check_evidence_options(const EvidenceOptions& options) {
         "evidence: expected no mask_columns, normalize or discard, since every method is scored with and without the "
         "first token and receptive-field normalization, found one of them");
   }
+  std::vector<std::string> names(kUnsigned.begin(), kUnsigned.end());
+  names.insert(names.end(), kSigned.begin(), kSigned.end());
   for (const std::string& score : options.scores) {
-    if (!is_score(score)) {
-      std::vector<std::string> names(kUnsigned.begin(), kUnsigned.end());
-      names.insert(names.end(), kSigned.begin(), kSigned.end());
-      throw Error(ErrorKind::kUsage, internal::not_among("--scores", names, score));
-    }
+    if (std::find(names.begin(), names.end(), score) != names.end()) continue;
+    throw Error(ErrorKind::kUsage, internal::not_among("--scores", names, score));
   }
 }
 

@@ -61,6 +61,12 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const E
   return input;
 }
 
+std::vector<ReportChoice> choices_of(const std::vector<Prediction>& predictions) {
+  std::vector<ReportChoice> choices;
+  for (const Prediction& one : predictions) choices.push_back({one.text, one.probability});
+  return choices;
+}
+
 // Of the classes that tokens get, the one that says that a token has none.
 constexpr std::string_view kNoClass = "O";
 
@@ -71,9 +77,7 @@ void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput&
     const std::vector<Prediction> classes = class_predictions(info, output.logits[row].span());
     const bool has_class = classes.front().text != kNoClass && !report.input.tokens[positions[row]].special;
     if (!has_class && positions[row] != shown) continue;
-    ReportPrediction prediction{.kind = "token-class", .position = positions[row], .choices = {}, .candidates = {}};
-    for (const Prediction& p : classes) prediction.choices.push_back({p.text, p.probability});
-    report.predictions.push_back(std::move(prediction));
+    report.predictions.push_back({"token-class", positions[row], choices_of(classes), {}});
   }
 }
 
@@ -149,20 +153,15 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
   const bool next = info.head == ModelHead::kCausalLm;
   const auto readable = [&](std::int64_t id) { return tokenizer.readable(id); };
   if (info.head == ModelHead::kClassification) {
-    ReportPrediction prediction{.kind = "classification", .position = {}, .choices = {}, .candidates = {}};
-    for (const Prediction& p : class_predictions(info, output.logits.span())) {
-      prediction.choices.push_back({p.text, p.probability});
-    }
-    report.predictions.push_back(std::move(prediction));
+    report.predictions.push_back({"classification", {}, choices_of(class_predictions(info, output.logits.span())), {}});
   } else if (!positions.empty()) {
     for (std::size_t m = 0; m < positions.size(); ++m) {
       const auto logits = output.logits[m].span();
-      ReportPrediction prediction{
-          .kind = next ? "next" : "masked", .position = positions[m], .choices = {}, .candidates = {}};
-      for (const Prediction& p : top_predictions({logits.data(), logits.size()}, options.settings.top_k, readable)) {
-        prediction.choices.push_back({p.text, p.probability});
-      }
-      const std::vector<Prediction> asked = candidate_predictions({logits.data(), logits.size()}, candidates, readable);
+      ReportPrediction prediction{next ? "next" : "masked",
+                                  positions[m],
+                                  choices_of(top_predictions(logits, options.settings.top_k, readable)),
+                                  {}};
+      const std::vector<Prediction> asked = candidate_predictions(logits, candidates, readable);
       for (std::size_t c = 0; c < asked.size(); ++c) {
         prediction.candidates.push_back({options.candidates[c], asked[c].probability});
       }

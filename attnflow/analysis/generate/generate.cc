@@ -71,11 +71,7 @@ void begin_target(const TextCodec& codec, const TargetInfo& target, Prompt& prom
   prompt.source = prompt.ids.size();
   for (const std::int64_t id : target.begin) {
     prompt.ids.push_back(id);
-    InputToken token;
-    token.text = codec.spelled(id);
-    token.special = codec.is_special(id);
-    token.segment = 1;
-    prompt.tokens.push_back(std::move(token));
+    prompt.tokens.push_back({codec.spelled(id), {}, {}, codec.is_special(id), {}, 1});
   }
 }
 
@@ -105,7 +101,8 @@ std::vector<std::size_t> decoder_layers(const TargetInfo& target, std::size_t st
   return layers;
 }
 
-void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& info) {
+void check_encoder_decoder(const GenerateOptions& options, const ModelInfo& info) {
+  const Settings& settings = options.settings;
   const auto refuse = [&](std::string_view option, std::string_view found) {
     throw internal::model_error(
         "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method raw, "
@@ -127,6 +124,11 @@ void check_encoder_decoder_settings(const Settings& settings, const ModelInfo& i
         "they are for decoders",
         info.name, to_text(settings.normalization));
   }
+  if (options.check_tokens.empty()) return;
+  throw internal::usage_error(
+      "check_tokens: expected a decoder, found {}, an encoder-decoder, whose generated tokens have no check by "
+      "blank-out yet; leave it out",
+      info.name);
 }
 
 void check_room(const ModelInfo& info, std::size_t prompt) {
@@ -137,11 +139,11 @@ void check_room(const ModelInfo& info, std::size_t prompt) {
 }
 
 void check_given(const std::vector<std::size_t>& ids, const ModelInfo& info) {
-  const std::size_t limit = info.vocabulary;
-  const auto beyond = std::find_if(ids.begin(), ids.end(), [limit](std::size_t id) { return id >= limit; });
-  if (beyond == ids.end()) return;
-  throw internal::usage_error("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name, limit - 1,
-                              *beyond);
+  for (const std::size_t id : ids) {
+    if (id < info.vocabulary) continue;
+    throw internal::usage_error("--begin-with: expected token ids of {} from 0 to {}, found {}", info.name,
+                                info.vocabulary - 1, id);
+  }
 }
 
 void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOptions& options, std::size_t layers,
@@ -398,15 +400,6 @@ Report new_report(const ModelInfo& info, const std::string& text, const Generate
   return report;
 }
 
-void check_encoder_decoder_options(const GenerateOptions& options, const ModelInfo& info) {
-  check_encoder_decoder_settings(options.settings, info);
-  if (options.check_tokens.empty()) return;
-  throw internal::usage_error(
-      "check_tokens: expected a decoder, found {}, an encoder-decoder, whose generated tokens have no check by "
-      "blank-out yet; leave it out",
-      info.name);
-}
-
 // Everything that can be refused before the text is made, which may take minutes.
 void check_request(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt) {
   const ModelInfo& info = decoder.info();
@@ -502,7 +495,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_vocabulary(codec, info);
   Report report = new_report(info, text, options);
   if (info.target) {
-    check_encoder_decoder_options(options, info);
+    check_encoder_decoder(options, info);
     options.generated_columns = true;
   }
   const Prompt prompt = read_prompt(codec, info, options, report);
