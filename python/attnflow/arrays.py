@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attnflow import _core
-from attnflow.errors import Error
+from attnflow.errors import bad_input
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,51 +34,46 @@ def as_array(array: Any) -> NDArray[Any]:
         else:  # JAX, pandas, lists
             values = np.asarray(array)
     except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:  # sparse, on meta, ragged
-        raise Error(
-            f"attention: expected an array that NumPy can read, found {type(array).__name__} ({error})",
-            kind="bad_input",
+        raise bad_input(
+            f"attention: expected an array that NumPy can read, found {type(array).__name__} ({error})"
         ) from error
     if isinstance(values, np.ma.MaskedArray) and bool(np.any(values.mask)):
-        raise Error("attention: expected an array without a mask, found a masked one; fill it first", kind="bad_input")
+        raise bad_input("attention: expected an array without a mask, found a masked one; fill it first")
     if values.dtype.name in ("float16", "bfloat16"):
         values = values.astype(np.float32)
     elif values.dtype.kind in "biu":
         values = values.astype(np.float64)
     if values.dtype.kind == "O":
-        raise Error(
-            "attention: expected arrays of one shape and of floats, found objects; pass a list of layers, and each as an array",
-            kind="bad_input",
+        raise bad_input(
+            "attention: expected arrays of one shape and of floats, found objects; pass a list of layers, and each as an array"
         )
     if values.dtype.name not in ("float32", "float64"):
-        raise Error(
-            f"attention: expected an array of floats of at most 64 bits, found {values.dtype}", kind="bad_input"
-        )
+        raise bad_input(f"attention: expected an array of floats of at most 64 bits, found {values.dtype}")
     return np.asarray(values, dtype=values.dtype.newbyteorder("="), order="C")
 
 
-def _one_sequence(values: NDArray[Any], shape: tuple[int, ...], where: str) -> NDArray[Any]:
+def _one_sequence(values: NDArray[Any], number: int) -> NDArray[Any]:
     """[1, head, query, key] -> [head, query, key]."""
-    if shape[0] == 1:
-        return values.reshape(shape[1:])
-    raise Error(
-        f"attention: expected one sequence, found a batch of {shape[0]} in {where}; take one of them, without its "
-        "padding: [layer[i, :, :n, :n] for layer in attentions], or [layer[i, :, -n:, -n:] ...] if the padding comes first",
-        kind="bad_input",
+    if values.shape[0] == 1:
+        return values.reshape(values.shape[1:])
+    raise bad_input(
+        f"attention: expected one sequence, found a batch of {values.shape[0]} in layer {number}; take one of them, without "
+        "its padding: [layer[i, :, :n, :n] for layer in attentions], or [layer[i, :, -n:, -n:] ...] if the padding "
+        "comes first"
     )
 
 
 def _layer(array: Any, number: int) -> NDArray[Any]:
     values = as_array(array)
     if values.ndim == 4:
-        return _one_sequence(values, values.shape, f"layer {number}")
+        return _one_sequence(values, number)
     if values.ndim == 5 and values.shape[0] == values.shape[1] == 1:
-        return _one_sequence(values[0], values.shape[1:], f"layer {number}")
+        return _one_sequence(values[0], number)
     if values.ndim == 3:
         return values
-    raise Error(
+    raise bad_input(
         "attention: expected each layer as [head, query, key] or [1, head, query, key], found "
-        f"{list(values.shape)} in layer {number}",
-        kind="bad_input",
+        f"{list(values.shape)} in layer {number}"
     )
 
 
@@ -89,26 +84,23 @@ def _from_names(named: Mapping[Any, Any]) -> list[Any] | None:
     patterns = {int(match[1]): key for key in named if (match := _PATTERN.fullmatch(str(key)))}
     if patterns and sorted(patterns) != list(range(len(patterns))):
         missing = next(layer for layer in range(len(patterns)) if layer not in patterns)
-        raise Error(
+        raise bad_input(
             f"attention: expected the patterns of all layers from blocks.0 on, found those of {sorted(patterns)}; "
-            f"blocks.{missing}.attn.hook_pattern is missing",
-            kind="bad_input",
+            f"blocks.{missing}.attn.hook_pattern is missing"
         )
     if patterns:
         return [named[patterns[layer]] for layer in sorted(patterns)]
     joint = [name for name in ("encoder_attentions", "decoder_attentions", "cross_attentions") if name in named]
     if joint:
-        raise Error(
+        raise bad_input(
             f"attention: expected one stack of layers, found an encoder-decoder's output ({', '.join(joint)}); pass one of its "
-            "encoder_attentions, decoder_attentions, or have all of it as one graph by explain() with target_text",
-            kind="bad_input",
+            "encoder_attentions, decoder_attentions, or have all of it as one graph by explain() with target_text"
         )
     arrays = [name for name, value in named.items() if len(getattr(value, "shape", ())) in (3, 4)]
     if arrays and len(arrays) == len(named) and not {"logits", "last_hidden_state", "sequences"} & set(named):
-        raise Error(
+        raise bad_input(
             f"attention: expected layers in order, found a mapping with {', '.join(map(repr, arrays[:3]))}; pass "
-            "list(mapping.values()) if its first layer stands first",
-            kind="bad_input",
+            "list(mapping.values()) if its first layer stands first"
         )
     return None
 
@@ -124,12 +116,11 @@ def _refuse_absent(layers: Sequence[Any]) -> None:
     absent = [number for number, layer in enumerate(layers, 1) if layer is None]
     if len(absent) == len(layers):
         found = f"(nothing for each of {len(absent)} layers), {_NONE_FOUND}" if absent else _NONE_FOUND
-        raise Error(f"attention: expected at least one layer, {found}", kind="bad_input")
+        raise bad_input(f"attention: expected at least one layer, {found}")
     if absent:
-        raise Error(
+        raise bad_input(
             f"attention: expected the attention of every layer, found None in layer {absent[0]} ({len(absent)} of "
-            f"{len(layers)}), as layers without attention have (linear attention, state spaces): rollout and flow need all",
-            kind="bad_input",
+            f"{len(layers)}), as layers without attention have (linear attention, state spaces): rollout and flow need all"
         )
 
 
@@ -150,9 +141,8 @@ def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
     import numpy as np
 
     if len({len(step) for step in steps}) != 1:
-        raise Error(
-            f"attention: expected as many layers in each step of generate(), found {sorted({len(step) for step in steps})}",
-            kind="bad_input",
+        raise bad_input(
+            f"attention: expected as many layers in each step of generate(), found {sorted({len(step) for step in steps})}"
         )
     layers: list[NDArray[Any]] = []
     for layer in range(len(steps[0])):
@@ -164,18 +154,16 @@ def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
             if queries == keys:
                 kept, rows = [], 0  # without a cache
             if keys != rows + queries or block.shape[0] != blocks[0].shape[0]:
-                raise Error(
+                raise bad_input(
                     f"attention: expected step {number} of generate() with {rows + queries} keys, found {keys}, as sliding and "
-                    "static caches give; use attnflow.generate(), or attribute() of one pass over the whole text",
-                    kind="bad_input",
+                    "static caches give; use attnflow.generate(), or attribute() of one pass over the whole text"
                 )
             rows = keys
             kept.append(block)
         whole = np.zeros((blocks[0].shape[0], rows, rows), dtype=np.result_type(*kept))
-        begin = 0
         for block in kept:
-            whole[:, begin : begin + block.shape[1], : block.shape[2]] = block
-            begin += block.shape[1]
+            queries, keys = block.shape[1:]
+            whole[:, keys - queries : keys, :keys] = block
         layers.append(whole)
     return layers
 
@@ -184,10 +172,9 @@ def _refuse_whole_output(given: Sequence[Any]) -> None:
     """A model's output as a tuple (return_dict=False), in which attention is one of several things."""
     nested = [at for at, one in enumerate(given) if isinstance(one, tuple | list) and one and hasattr(one[0], "shape")]
     if nested and len(nested) < len(given):
-        raise Error(
+        raise bad_input(
             f"attention: expected a list of layers, found a model's whole output as a tuple; pass its attentions, as output[{nested[-1]}] "
-            "may be, or ask for return_dict=True",
-            kind="bad_input",
+            "may be, or ask for return_dict=True"
         )
 
 
@@ -206,10 +193,7 @@ def as_layers(attentions: Any, finished: bool = False) -> tuple[list[NDArray[Any
     if isinstance(given, Mapping) or (hasattr(given, "keys") and hasattr(given, "__getitem__")):
         found = _from_names(given)
         if found is None:
-            raise Error(
-                f"attention: expected the attention of each layer in the model's output, {_NONE_FOUND}",
-                kind="bad_input",
-            )
+            raise bad_input(f"attention: expected the attention of each layer in the model's output, {_NONE_FOUND}")
         given = found
     if isinstance(given, Sequence | Iterable) and not hasattr(given, "shape"):
         return _from_list(list(given), finished)
@@ -242,18 +226,16 @@ def _from_array(values: NDArray[Any], finished: bool) -> tuple[list[NDArray[Any]
     if values.ndim == 3 and values.shape[0] > 0:
         if finished:
             return [], list(values)
-        raise Error(
+        raise bad_input(
             f"attention: expected [layer, head, query, key], found {list(values.shape)}, in which one dimension is missing: "
             "attention[:, None] adds the head, if these are layers whose heads were averaged; attention[None] adds the layer, "
             "if these are the heads of one layer; of finished contributions, mixing says what they are "
-            f"({_core.contributions_listed()})",
-            kind="bad_input",
+            f"({_core.contributions_listed()})"
         )
     if values.ndim != 4 or values.shape[0] == 0:
         advice = "; take one input of the batch, without its padding: attention[:, i]" if values.ndim == 5 else ""
-        raise Error(
+        raise bad_input(
             "attention: expected [layer, head, query, key], a list of layers, or contributions "
-            f"[layer, query, key], found {list(values.shape)}{advice}",
-            kind="bad_input",
+            f"[layer, query, key], found {list(values.shape)}{advice}"
         )
     return list(values), []

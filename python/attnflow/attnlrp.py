@@ -15,39 +15,27 @@ others are taken for linear (sums, views, selections) and keep their gradient.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
-from attnflow.errors import Error
+from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor
 
 # Where operators do what functions do: as PyTorch names them. What works in place ends in an underscore.
 _OPERATORS = {
-    "__mul__": "mul",
-    "__rmul__": "mul",
-    "__imul__": "mul_",
-    "multiply": "mul",
-    "multiply_": "mul_",
-    "__matmul__": "matmul",
-    "__rmatmul__": "matmul",
-    "__div__": "div",
-    "__truediv__": "div",
-    "__idiv__": "div_",
-    "__itruediv__": "div_",
-    "divide": "div",
-    "divide_": "div_",
-    "true_divide": "div",
-    "true_divide_": "div_",
-    "__rdiv__": "reciprocal",
-    "__rtruediv__": "reciprocal",
-    "__pow__": "pow",
-    "__rpow__": "pow",
-    "__ipow__": "pow_",
-    "float_power": "pow",
-    "float_power_": "pow_",
+    **dict.fromkeys(("__mul__", "__rmul__", "multiply"), "mul"),
+    **dict.fromkeys(("__imul__", "multiply_"), "mul_"),
+    **dict.fromkeys(("__matmul__", "__rmatmul__"), "matmul"),
+    **dict.fromkeys(("__div__", "__truediv__", "divide", "true_divide"), "div"),
+    **dict.fromkeys(("__idiv__", "__itruediv__", "divide_", "true_divide_"), "div_"),
+    **dict.fromkeys(("__rdiv__", "__rtruediv__"), "reciprocal"),
+    **dict.fromkeys(("__pow__", "__rpow__", "float_power"), "pow"),
+    **dict.fromkeys(("__ipow__", "float_power_"), "pow_"),
 }
 # Products of activations, and which argument is no factor but added: its place and its name.
 _PRODUCTS: dict[str, tuple[int, str]] = {
@@ -100,31 +88,30 @@ def _is_active(one: Any) -> bool:
 
 def _active(arguments: Iterable[Any]) -> list[Any]:
     """The activations among them, also in lists."""
-    listed = (
-        one for argument in arguments for one in (argument if isinstance(argument, (list, tuple)) else [argument])
-    )
-    return [one for one in listed if _is_active(one)]
+    listed = (one if isinstance(one, (list, tuple)) else [one] for one in arguments)
+    return [one for several in listed for one in several if _is_active(one)]
 
 
-def _shared(function: Any, arguments: tuple[Any, ...], options: dict[str, Any], added: tuple[int, str]) -> Any:
+def _call(function: Any, given: Mapping[int | str, Any]) -> Any:
+    """Arguments by their places and names."""
+    named = {key: one for key, one in given.items() if isinstance(key, str)}
+    return function(*(one for key, one in given.items() if isinstance(key, int)), **named)
+
+
+def _shared(function: Any, given: Mapping[int | str, Any], added: tuple[int, str]) -> Any:
     """A product of n activations, each of which receives an nth."""
-    place, name = added
-    count = len(_active(one for i, one in enumerate(arguments) if i != place))
-    count += len(_active(one for key, one in options.items() if key != name))
+    count = len(_active(one for key, one in given.items() if key not in added))
     if count < 2:
-        return function(*arguments, **options)
+        return _call(function, given)
 
     def share(one: Any) -> Any:
         if isinstance(one, (list, tuple)):
             return [share(part) for part in one]
         return one * (1 / count) + one.detach() * (1 - 1 / count) if _is_active(one) else one
 
-    shared = function(
-        *(one if i == place else share(one) for i, one in enumerate(arguments)),
-        **{key: one if key == name else share(one) for key, one in options.items()},
-    )
+    shared = _call(function, {key: one if key in added else share(one) for key, one in given.items()})
     # A third and two thirds round; a half and a half do not.
-    return shared if count == 2 else _with_gradient_of(shared, function(*arguments, **options))
+    return shared if count == 2 else _with_gradient_of(shared, _call(function, given))
 
 
 def _gated(value: Any, z: Any) -> Any:
@@ -138,7 +125,7 @@ def _gated(value: Any, z: Any) -> Any:
 
 def _glu(value: Any, z: Any, dim: int = -1) -> Any:
     a, b = z.chunk(2, dim)
-    return _with_gradient_of(_shared(torch.mul, (a, _gated(torch.sigmoid(b), b)), {}, _PRODUCTS["mul"]), value)
+    return _with_gradient_of(_shared(torch.mul, {0: a, 1: _gated(torch.sigmoid(b), b)}, _PRODUCTS["mul"]), value)
 
 
 def _layer_norm(
@@ -169,115 +156,81 @@ def _named(function: Any) -> tuple[str, bool]:
     return name[:-1] if in_place else name, in_place
 
 
-class _Rules:
-    """What a function of PyTorch gives, by the rules."""
+class _Rules(TorchFunctionMode):
+    """Stands in front of every function of PyTorch that is called on this thread, and gives what the rules say."""
 
-    def __init__(self) -> None:
-        self.norms = 0  # scales that became constants
-        self.within = 0  # modules that are one function, made of several steps
+    norms = 0  # scales that became constants
+    within = 0  # modules that are one function, made of several steps
 
-    def apply(self, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        count = len(_active((*arguments, *options.values())))
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: dict[str, Any] | None = None
+    ) -> Any:
+        given: dict[int | str, Any] = dict(enumerate(arguments)) | (options or {})
+        count = len(_active(given.values()))
         if self.within or count == 0:
-            return function(*arguments, **options)
+            return _call(function, given)
         name, in_place = _named(function)
-        if (
-            name in _REFUSED
-            or (name in _REFUSED_OF_TWO and count > 1)
-            or _is_refused_argument(name, arguments, options)
-        ):
+        refused = name in _REFUSED or (name in _REFUSED_OF_TWO and count > 1)
+        if refused or any(_is_active(given.get(key)) for key in _REFUSED_OF_ONE.get(name, ())):
             raise _without_rule(f"{name} of {count} activation{'s' * (count > 1)}")
         if name in _FUNCTIONS:
-            in_place = in_place or any(one is True for one in (*arguments, options.get("inplace")))
+            in_place = in_place or any(given[key] is True for key in given if key == "inplace" or isinstance(key, int))
         if not in_place or name not in _RULES:
-            return self._ruled(name, function, arguments, options)
+            return self._ruled(name, function, given)
 
-        def on_copy(*given: Any, **named: Any) -> Any:
-            if given:
-                return function(given[0].clone(), *given[1:], **named)
-            return function(**named | {"input": named["input"].clone()})
+        def on_copy(first: Any = None, *others: Any, **named: Any) -> Any:
+            if first is None:
+                first = named.pop("input")
+            return function(first.clone(), *others, **named)
 
-        changed = arguments[0] if arguments else options["input"]
-        return changed.copy_(self._ruled(name, on_copy, arguments, options))
+        return _first(given).copy_(self._ruled(name, on_copy, given))
 
-    def _ruled(self, name: str, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def _ruled(self, name: str, function: Any, given: Mapping[int | str, Any]) -> Any:
         if name in _PRODUCTS:
-            return _shared(function, arguments, options, _PRODUCTS[name])
-        value = function(*arguments, **options)
+            return _shared(function, given, _PRODUCTS[name])
+        value = _call(function, given)
         if not _is_active(value):
             return value
-        first = arguments[0] if arguments else options.get("input")
         if name in _FUNCTIONS:
             self.norms += name == "normalize"
-            return _gated(value, first)
+            return _gated(value, _first(given))
         if name == "div":  # by a constant, or of one
-            return value if _is_active(first) else _gated(value, _active((*arguments, *options.values()))[0])
-        if name == "rsqrt" or (
-            name == "pow" and _exponent(arguments, options) == -0.5
-        ):  # of a norm that is written out
-            self.norms += 1
+            return value if _is_active(_first(given)) else _gated(value, _active(given.values())[0])
+        if name == "rsqrt" or (name == "pow" and _exponent(given) == -0.5):
+            self.norms += 1  # of a norm that is written out
             return value.detach()
         if name == "pow":
-            return _gated(value, _active((*arguments, *options.values()))[0])
+            return _gated(value, _active(given.values())[0])
         if name == "glu":
-            return _glu(value, *arguments, **{"z" if key == "input" else key: one for key, one in options.items()})
+            return _glu(value, _first(given), given.get("dim", given.get(1, -1)))
         if name in ("layer_norm", "rms_norm"):
             self.norms += 1
-            named = {"normalized_shape": "shape"}
             rule = _layer_norm if name == "layer_norm" else _rms_norm
-            if "input" in options:
-                named["input"] = "x"
-            return rule(value, *arguments, **{named.get(key, key): one for key, one in options.items()})
+            names = {"input": "x", "normalized_shape": "shape"}
+            return _call(partial(rule, value), {names.get(str(key), key): one for key, one in given.items()})
         return value
 
 
-def _is_refused_argument(name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    place, key = _REFUSED_OF_ONE.get(name, (-1, ""))
-    return place >= 0 and _is_active(arguments[place] if place < len(arguments) else options.get(key))
+def _first(given: Mapping[int | str, Any]) -> Any:
+    return given[0] if 0 in given else given.get("input")
 
 
-def _exponent(arguments: tuple[Any, ...], options: dict[str, Any]) -> float | None:
-    given = options.get("exponent", arguments[1] if len(arguments) > 1 else None)
-    return float(given) if isinstance(given, (int, float)) else None
+def _exponent(given: Mapping[int | str, Any]) -> float | None:
+    exponent = given.get("exponent", given.get(1))
+    return float(exponent) if isinstance(exponent, (int, float)) else None
 
 
 def _without_rule(found: str) -> Error:
-    return Error(
+    return unsupported(
         f"mixing relevance: expected functions that AttnLRP has a rule for, found {found}; use PyTorch's layer_norm, "
-        'rms_norm or rsqrt for norms and its softmax for softmax, or choose mixing="alti" or "attention"',
-        kind="unsupported_model",
+        'rms_norm or rsqrt for norms and its softmax for softmax, or choose mixing="alti" or "attention"'
     )
-
-
-def _mode_of(rules: _Rules) -> Any:
-    """Puts them in front of every function of PyTorch that is called on this thread."""
-
-    def __torch_function__(  # noqa: N807  the name is PyTorch's
-        self: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        return rules.apply(function, args, kwargs or {})
-
-    from torch.overrides import TorchFunctionMode
-
-    return type("AttnLrp", (TorchFunctionMode,), {"__torch_function__": __torch_function__})()
-
-
-@contextmanager
-def _constant_parameters(model: Any) -> Iterator[None]:
-    changed = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    try:
-        for parameter in changed:
-            parameter.requires_grad_(False)
-        yield
-    finally:
-        for parameter in changed:
-            parameter.requires_grad_(True)
 
 
 @contextmanager
 def rules(model: Any) -> Iterator[None]:
     """Runs the model with AttnLRP's gradient, on this thread, and leaves it as it was."""
-    active = _Rules()
+    active = _Rules()  # type: ignore[no-untyped-call]
 
     def before_function(*_: Any) -> None:
         active.within += 1
@@ -294,14 +247,16 @@ def rules(model: Any) -> Iterator[None]:
 
     def behind_norm(norm: Any, _: Any, __: Any, value: Any) -> None:
         if seen.pop() == active.norms and isinstance(value, torch.Tensor) and value.requires_grad:
-            raise Error(
+            raise unsupported(
                 f"mixing relevance: expected norms that call layer_norm, rms_norm or rsqrt of PyTorch, found "
-                f'{type(norm).__name__}, which does not; choose mixing="alti" or "attention"',
-                kind="unsupported_model",
+                f'{type(norm).__name__}, which does not; choose mixing="alti" or "attention"'
             )
 
     with ExitStack() as stack:
-        stack.enter_context(_constant_parameters(model))
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                stack.callback(parameter.requires_grad_, True)
+                parameter.requires_grad_(False)
         for module in model.modules():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
@@ -313,5 +268,5 @@ def rules(model: Any) -> Iterator[None]:
         inference_mode: Any = torch.inference_mode  # which has no types
         stack.enter_context(inference_mode(False))
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(_mode_of(active))
+        stack.enter_context(active)
         yield

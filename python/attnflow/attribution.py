@@ -10,7 +10,7 @@ from attnflow.arrays import as_layers
 from attnflow.capture import Captured, divide_rows
 from attnflow.errors import Error
 from attnflow.hints import NDArray, Options, ValueOptions, describes_options, np
-from attnflow.progress import Progress
+from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import unicode_text
 
@@ -49,7 +49,7 @@ def _report(
     layers, contributions = as_layers(attentions, isinstance(mixing, str) and _is_finished(mixing))
     if isinstance(attentions, Captured):
         asked = divide_rows(asked, attentions.rounded)
-    with Progress("flow") as progress:
+    with progress_bar() as progress:
         core = _core.explain(
             layers,
             contributions,
@@ -72,30 +72,22 @@ def _is_finished(mixing: str) -> bool:
 
 def _texts_of(tokens: Any) -> list[str]:
     """A list of texts: the letters of one, and the numbers of tokens, are none."""
-    advice = ""
+    expected = "tokens: expected a list of texts, one for each position, found"
     if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
         advice = "; pass tokens.split(), or a list" if isinstance(tokens, str) else ""
         advice = "; pass tokenizer.convert_ids_to_tokens(encoding.input_ids)" if isinstance(tokens, Mapping) else advice
-        raise Error(
-            f"tokens: expected a list of texts, one for each position, found {type(tokens).__name__}{advice}",
-            kind="usage",
-        )
+        raise Error(f"{expected} {type(tokens).__name__}{advice}")
     texts = list(tokens)
     for at, text in enumerate(texts):
-        if isinstance(text, str):
-            continue
-        if hasattr(text, "__index__"):
-            advice = "; pass tokenizer.convert_ids_to_tokens(ids)"
-        raise Error(
-            f"tokens: expected a list of texts, one for each position, found {type(text).__name__} at {at}{advice}",
-            kind="usage",
-        )
+        if not isinstance(text, str):
+            advice = "; pass tokenizer.convert_ids_to_tokens(ids)" if hasattr(text, "__index__") else ""
+            raise Error(f"{expected} {type(text).__name__} at {at}{advice}")
     return [unicode_text("tokens", str(text)) for text in texts]
 
 
 def _values(method: str, attentions: Any, options: ValueOptions) -> NDArray[np.float64]:
     if "method" in options:
-        raise Error(f"expected no method for {method}(), found one; attribute() takes several", kind="usage")
+        raise Error(f"expected no method for {method}(), found one; attribute() takes several")
     asked: dict[str, Any] = {**options, "method": method}
     values: NDArray[np.float64] = getattr(_report(attentions, None, None, "", asked, only_values=True), method)
     return values

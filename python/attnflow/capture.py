@@ -27,9 +27,9 @@ from typing import Any
 from attnflow import _core
 from attnflow.arrays import as_array
 from attnflow.by_rows import blocks_of, fuse_by_rows
-from attnflow.errors import Error
+from attnflow.errors import Error, bad_input, unsupported
 from attnflow.hooks import before, behind
-from attnflow.joint import is_encoder_decoder, joint_of
+from attnflow.joint import is_encoder_decoder, joint_of, whole_number
 from attnflow.wrapped import kinds_of, unwrapped
 
 # Under which transformers knows the attention function here.
@@ -66,30 +66,22 @@ class Captured:
         """
         if is_encoder_decoder(self.model):
             return joint_of(self.model, self.calls).layers()
-        layers = _layers_of(self.model)
+        kind, layers = type(self.model).__name__, _layers_of(self.model)
         names = [call.module for call in self.calls]
-        if layers is None or len(self.calls) != layers:
-            expected = "a model of one stack of layers" if layers is None else f"attention of {layers} layers"
-            raise Error(
-                f"expected {expected}, found {len(self.calls)} calls of attention in {type(self.model).__name__} "
-                f"({_listed(names)}); .calls has each of them",
-                kind="unsupported_model",
-            )
-        if not _one_stack(names):
-            raise Error(
-                f"expected the layers of one stack, whose names differ only in a number, found calls of attention in "
-                f"{type(self.model).__name__} by {_listed(names)}; .calls has each of them",
-                kind="unsupported_model",
-            )
         shapes = {tuple(call.weights.shape) for call in self.calls}
         square = all(len(shape) == 4 and shape[2] == shape[3] for shape in shapes)
-        if not square or len({shape[0] for shape in shapes}) != 1 or len({shape[2] for shape in shapes}) != 1:
-            raise Error(
-                f"expected each layer's attention between the same positions, found shapes {sorted(shapes)} in "
-                f"{type(self.model).__name__}; .calls has each of them",
-                kind="unsupported_model",
-            )
-        return tuple(call.weights for call in self.calls)
+        if layers is None or len(self.calls) != layers:
+            expected = "a model of one stack of layers" if layers is None else f"attention of {layers} layers"
+            found = f"{len(self.calls)} calls of attention in {kind} ({_listed(names)})"
+        elif not _one_stack(names):
+            expected = "the layers of one stack, whose names differ only in a number"
+            found = f"calls of attention in {kind} by {_listed(names)}"
+        elif not square or len({(batch, *positions) for batch, _, *positions in shapes}) != 1:
+            expected = "each layer's attention between the same positions"
+            found = f"shapes {sorted(shapes)} in {kind}"
+        else:
+            return tuple(call.weights for call in self.calls)
+        raise unsupported(f"expected {expected}, found {found}; .calls has each of them")
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
@@ -110,15 +102,9 @@ def _layers_of(model: Any) -> int | None:
     """How many layers of attention the model says it has; None where it does not, or where they are no one stack: patches in
     an order drawn by chance.
     """
-    config = model.config
-    if config.model_type == "vit_mae":
+    if model.config.model_type == "vit_mae":
         return None
-    config = text_config(model)
-    for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers"):
-        found = getattr(config, name, None)
-        if isinstance(found, int):
-            return found
-    return None
+    return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
 def text_config(model: Any) -> Any:
@@ -164,17 +150,14 @@ def _source(what: Any) -> str:
         return ""
 
 
-# Is shown a call of attention whole: its module, its arguments (query, key, value, ...), weights and output.
-See = Callable[[Any, tuple[Any, ...], Any, Any], None]
-
-
 @dataclass
 class _Recorder:
     """What a capture does with the model's calls of attention."""
 
+    owns: Callable[[Any], bool]  # whether a module is the model's, and this thread runs it
     keep: Callable[..., None]  # (module, weights), and of how many heads they are, if these are fused already
-    fusion_of: Callable[[Any], str | None]  # how heads of a module may be fused by rows; None: they may not
-    see: See | None = None
+    fusion: Callable[[], str | None]  # how heads may be fused by rows; None: they may not
+    see: Callable[..., None] | None  # (module, arguments (query, key, value, ...), weights, output)
 
 
 # The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
@@ -187,23 +170,23 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
     """What transformers calls in place of a kernel."""
     reference = _reference_function(module)
     if reference is None:
-        raise Error(
+        raise unsupported(
             f"expected one reference function of attention that {type(module).__name__} names (eager_attention_forward), "
-            'found none; reload the model with attn_implementation="eager" and pass output_attentions=True',
-            kind="unsupported_model",
+            'found none; reload the model with attn_implementation="eager" and pass output_attentions=True'
         )
     recorder = _recorder  # another thread may end the capture meanwhile
-    if recorder is not None and (heads := recorder.fusion_of(module)) and len(arguments) == 4:
+    if recorder is None or not recorder.owns(module):
+        return reference(module, *arguments, **options)  # type: ignore[no-any-return]
+    if (heads := recorder.fusion()) and len(arguments) == 4:
         query, mask = arguments[0], arguments[3]
         if blocks := blocks_of(reference, query, mask):
             output, fused = fuse_by_rows(heads, reference, blocks, (module, *arguments), options)
             recorder.keep(module, fused, query.shape[1])
             return output, None  # as of a kernel
     output, weights = reference(module, *arguments, **options)
-    if recorder is not None:
-        recorder.keep(module, weights)
-        if recorder.see is not None:
-            recorder.see(module, arguments, weights, output)
+    recorder.keep(module, weights)
+    if recorder.see is not None:
+        recorder.see(module, arguments, weights, output)
     return output, weights
 
 
@@ -257,39 +240,29 @@ def _has_own_mask(file: str) -> bool:
     return _OWN_MASK.search(_source(sys.modules.get(file))) is not None
 
 
-@contextmanager
-def _implementation(configs: list[Any], name: str) -> Iterator[None]:
-    """Runs with another attention function, and puts the old ones back."""
-    before = [(config, config._attn_implementation) for config in configs]
-    try:
-        for config, _ in before:
-            config._attn_implementation = name
-        yield
-    finally:
-        for config, old in before:
-            config._attn_implementation = old
+def _implement(stack: ExitStack, configs: list[Any], name: str) -> None:
+    """Runs with another attention function, until the old ones are back when `stack` ends."""
+    for config in reversed(configs):  # put back are outer ones first, which change those within them
+        stack.callback(setattr, config, "_attn_implementation", config._attn_implementation)
+    for config in configs:
+        config._attn_implementation = name
 
 
 def check_model(model: Any) -> None:
     """Refuses what no text can be explained with."""
     if not hasattr(model, "config") or not hasattr(model, "modules"):
-        raise Error(f"expected a model of transformers, found {type(model).__name__}", kind="usage")
+        raise Error(f"expected a model of transformers, found {type(model).__name__}")
     if "torch.OptimizedModule" in kinds_of(model):
         raise Error(
             "expected the model itself, found one that torch.compile() made, whose kernels no longer ask for attention; pass "
-            "and run model._orig_mod",
-            kind="usage",
+            "and run model._orig_mod"
         )
     if any(module.training for module in model.modules()):
-        raise Error(
-            "expected a model in evaluation mode, found all or part of it in training mode; call model.eval()",
-            kind="usage",
-        )
+        raise Error("expected a model in evaluation mode, found all or part of it in training mode; call model.eval()")
     if any(parameter.device.type == "meta" for parameter in model.parameters()):
         raise Error(
             "expected a model with its weights in memory, found all or part of it on the device meta, where accelerate leaves "
-            "the weights that it offloads to the CPU or the disk; load the whole model, such as with device_map=None",
-            kind="usage",
+            "the weights that it offloads to the CPU or the disk; load the whole model, such as with device_map=None"
         )
 
 
@@ -301,8 +274,7 @@ def explained(model: Any) -> Any:
     transformers = sys.modules.get("transformers")
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         raise Error(
-            f"expected a model of transformers (PreTrainedModel), found {type(model).__name__}; pass the model that it wraps",
-            kind="usage",
+            f"expected a model of transformers (PreTrainedModel), found {type(model).__name__}; pass the model that it wraps"
         )
     return model
 
@@ -328,7 +300,7 @@ def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
     if heads:
         return weights
     if len(weights) == 0:
-        raise Error("expected a batch of at least one input, found an empty batch", kind="bad_input")
+        raise bad_input("expected a batch of at least one input, found an empty batch")
     fused = [_core.fuse_heads([as_array(one)], fusion) for one in weights]
     return torch.from_numpy(np.stack(fused)[:, None])
 
@@ -347,14 +319,14 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     if "torch.OptimizedModule" not in kinds_of(model):
         model = unwrapped(model)
     if fuse not in (None, "mean", "max", "min"):
-        raise Error(f"fuse: expected mean, max or min, found {fuse!r}", kind="usage")
+        raise Error(f"fuse: expected mean, max or min, found {fuse!r}")
     with capture_with(model, as_given if fuse is None else partial(_fused, fuse), fuse) as captured:
         yield captured
 
 
 @contextmanager
 def capture_with(
-    model: Any, keep_as: Callable[..., Any], fuse: str | None = None, see: See | None = None
+    model: Any, keep_as: Callable[..., Any], fuse: str | None = None, see: Callable[..., None] | None = None
 ) -> Iterator[Captured]:
     """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1.
 
@@ -365,8 +337,9 @@ def capture_with(
     global _recorder
     check_model(model)
     if not _at_work.acquire(blocking=False):
-        raise Error("expected one capture at a time, found another one in progress", kind="usage")
-    try:
+        raise Error("expected one capture at a time, found another one in progress")
+    with ExitStack() as stack:
+        stack.callback(_at_work.release)
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
         # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
@@ -383,50 +356,40 @@ def capture_with(
             captured.rounded = rounded and (captured.rounded or not captured.calls)
             captured.calls.append(Call(name, keep_as(weights, len(captured.calls) + 1, *heads)))
 
-        # Models with the same configuration call the function here, too, and this one may run in other threads.
-        def is_own(module: Any) -> bool:
-            return id(module) in names and threading.get_ident() == thread
-
-        def keep_own(module: Any, weights: Any, *heads: int) -> None:
-            if is_own(module):
-                keep(names[id(module)], weights, *heads)
-
         def begin(module: Any, _: Any, options: dict[str, Any]) -> None:
             nonlocal by_rows
-            if module is model and threading.get_ident() == thread:  # copies made meanwhile have this hook, too
+            if module is model:  # copies made meanwhile have this hook, too
                 captured.calls = []  # a list of its own, so that whoever has kept the last run's still has it
                 captured.rounded = False
                 by_rows = fuse is not None and kernel and not _asks_for_attention(configs, options)
 
-        begins = model.register_forward_pre_hook(begin, with_kwargs=True)
-        try:
-            exchangeable = _register()
-            own_masks = exchangeable and _masks_beside_interface(model)
-            if exchangeable and not own_masks and _calls_interface(model):
-                _recorder = _Recorder(
-                    keep_own,
-                    lambda module: fuse if by_rows and is_own(module) else None,
-                    None if see is None else lambda module, *shown: see(module, *shown) if is_own(module) else None,
-                )
-                try:
-                    with _implementation(configs, _NAME):
-                        yield captured
-                finally:
-                    _recorder = None
-            else:
-                if see is not None:
-                    raise Error(
-                        f"expected a model whose attention function can be exchanged, found {type(model).__name__}; choose "
-                        'mixing="attention"',
-                        kind="unsupported_model",
-                    )
-                _refuse_other_attention(model)
-                with _output_attentions(model, keep, exchangeable, own_masks):
-                    yield captured
-        finally:
-            begins.remove()
-    finally:
-        _at_work.release()
+        stack.callback(before(model, begin))
+        exchangeable = _register()
+        own_masks = exchangeable and _masks_beside_interface(model)
+        if exchangeable and not own_masks and _calls_interface(model):
+            _recorder = _Recorder(
+                # Models with the same configuration call the function here, too, and this one may run in other threads.
+                owns=lambda module: id(module) in names and threading.get_ident() == thread,
+                keep=lambda module, weights, *heads: keep(names[id(module)], weights, *heads),
+                fusion=lambda: fuse if by_rows else None,
+                see=see,
+            )
+            stack.callback(_stop_recording)
+            _implement(stack, configs, _NAME)
+        elif see is not None:
+            raise unsupported(
+                f"expected a model whose attention function can be exchanged, found {type(model).__name__}; choose "
+                'mixing="attention"'
+            )
+        else:
+            _refuse_other_attention(model)
+            stack.enter_context(_output_attentions(model, keep, exchangeable, own_masks))
+        yield captured
+
+
+def _stop_recording() -> None:
+    global _recorder
+    _recorder = None
 
 
 def _asks_for_attention(configs: list[Any], options: dict[str, Any]) -> bool:
@@ -458,11 +421,10 @@ def _refuse_other_attention(model: Any) -> None:
     """Refuses models that compute another attention when asked for it than they do by themselves."""
     for config in _configs(model):
         if config.model_type == "falcon" and getattr(config, "alibi", False):
-            raise Error(
+            raise unsupported(
                 f"expected a model whose eager attention equals that of its kernel, found {type(model).__name__} with alibi: "
                 "transformers adds its ALiBi bias twice when attention is requested; use the command `attnflow explain "
-                "--model FOLDER`, which adds it once",
-                kind="unsupported_model",
+                "--model FOLDER`, which adds it once"
             )
 
 
@@ -490,16 +452,15 @@ def _output_attentions(
     def take(module: Any, _: tuple[Any, ...], __: dict[str, Any], output: Any) -> None:
         if module is not model:
             return
-        stacks = [
-            [(f"attentions[{layer}]", one) for layer, one in enumerate(getattr(output, "attentions", None) or ())]
-        ]
+
+        def stack_of(name: str) -> list[tuple[str, Any]]:
+            return [(f"{name}[{layer}]", one) for layer, one in enumerate(getattr(output, name, None) or ())]
+
+        calls = stack_of("attentions")
         if is_encoder_decoder(model):
-            names = ("encoder_attentions", "decoder_attentions", "cross_attentions")
-            named = [
-                [(f"{name}[{i}]", one) for i, one in enumerate(getattr(output, name, None) or ())] for name in names
-            ]
-            stacks = [named[0], [call for layer in zip(*named[1:], strict=False) for call in layer]]
-        for name, weights in (call for stack in stacks for call in stack):
+            layers = zip(stack_of("decoder_attentions"), stack_of("cross_attentions"), strict=False)
+            calls = [*stack_of("encoder_attentions"), *(call for layer in layers for call in layer)]
+        for name, weights in calls:
             if weights is not None:
                 keep(name, weights)
 
@@ -507,5 +468,5 @@ def _output_attentions(
         stack.callback(before(model, ask))
         stack.callback(behind(model, take))
         if own_masks:
-            stack.enter_context(_implementation(_configs(model), "eager"))
+            _implement(stack, _configs(model), "eager")
         yield

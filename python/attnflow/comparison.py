@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from attnflow import _core
-from attnflow.columns import Tabular
 from attnflow.errors import Error
 from attnflow.hints import NDArray, np
-from attnflow.report import Report
+from attnflow.report import Report, Tabular
 
 
 class Comparison(Tabular):
@@ -23,50 +22,41 @@ class Comparison(Tabular):
                 continue
             at = next((t for t, (x, y) in enumerate(zip(first, second, strict=False)) if x != y), None)
             found = f"{len(first)} and {len(second)}" if at is None else f"{first[at]!r} and {second[at]!r} at {at}"
-            raise Error(f"expected two reports of the same {what}, found {found}", kind="usage")
+            raise Error(f"expected two reports of the same {what}, found {found}")
         self.methods = [method for method in a.methods if method in b.methods]
         if not self.methods:
             raise Error(
-                f"expected a method that both reports have, found {', '.join(a.methods)} and {', '.join(b.methods)}",
-                kind="usage",
+                f"expected a method that both reports have, found {', '.join(a.methods)} and {', '.join(b.methods)}"
             )
         if not any(len(self.layers(method)) for method in self.methods):
-            raise Error(
-                f"expected a layer that both reports have, found {a.layers.tolist()} and {b.layers.tolist()}",
-                kind="usage",
-            )
+            raise Error(f"expected a layer that both reports have, found {a.layers.tolist()} and {b.layers.tolist()}")
 
     def layers(self, method: str) -> NDArray[np.int64]:
         """The layers that both reports hold for the method."""
-        return self._shared("flow_layers" if method == "flow" else "layers")
+        return self._shared(method, 0)
 
     def output_tokens(self, method: str) -> NDArray[np.int64]:
         """The output tokens that both reports hold for the method."""
-        return self._shared("flow_output_tokens" if method == "flow" else "output_tokens")
+        return self._shared(method, 1)
 
-    def _shared(self, name: str) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.intersect1d(getattr(self.a, name), getattr(self.b, name))
+    def _shared(self, method: str, axis: int) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = np.intersect1d(self.a._axes(method)[axis], self.b._axes(method)[axis])
         return found
 
-    def _values(self, report: Report, method: str, name: str) -> Any:
-        of_flow = method == "flow"
-        layers = report.flow_layers if of_flow else report.layers
-        outputs = report.flow_output_tokens if of_flow else report.output_tokens
-        rows = np.ix_(
-            np.searchsorted(layers, self.layers(method)), np.searchsorted(outputs, self.output_tokens(method))
-        )
-        return np.ascontiguousarray(getattr(report, name)[rows])
-
-    def _checked(self, method: str) -> str:
+    def _values(self, method: str, name: str) -> list[Any]:
+        """An array of both reports, as far as both have it."""
         if method not in self.methods:
-            raise Error(f"expected one of {', '.join(self.methods)}, found {method!r}", kind="usage")
-        return method
+            raise Error(f"expected one of {', '.join(self.methods)}, found {method!r}")
+        found = []
+        for report in (self.a, self.b):
+            layers, outputs = report._axes(method)
+            rows = np.searchsorted(layers, self.layers(method)), np.searchsorted(outputs, self.output_tokens(method))
+            found.append(np.ascontiguousarray(getattr(report, name)[np.ix_(*rows)]))
+        return found
 
     def difference(self, method: str = "rollout") -> NDArray[np.float64]:
         """The values of `a` minus those of `b`."""
-        found: NDArray[np.float64] = self._values(self.a, self._checked(method), method) - self._values(
-            self.b, method, method
-        )
+        found: NDArray[np.float64] = np.subtract(*self._values(method, method))
         return found
 
     def correlation(self, method: str = "rollout") -> NDArray[np.float64]:
@@ -75,11 +65,8 @@ class Comparison(Tabular):
         Only the tokens that an output token sees are ranked; flow values whose intervals overlap count as tied. NaN where
         there is no order: fewer than two tokens, or all of them tied.
         """
-        first = self._values(self.a, self._checked(method), method)
-        second = self._values(self.b, method, method)
-        gaps = [np.zeros_like(first), np.zeros_like(second)]
-        if method == "flow":
-            gaps = [self._values(report, method, "flow_gap") for report in (self.a, self.b)]
+        first, second = self._values(method, method)
+        gaps = self._values(method, "flow_gap") if method == "flow" else [np.zeros_like(first), np.zeros_like(second)]
         n = len(self.a.tokens)
         causal = self.a.causal and self.b.causal
         found = np.full(first.shape[:2], np.nan)
@@ -135,5 +122,5 @@ def compare(a: Report, b: Report) -> Comparison:
     """Compares two reports of the same tokens: differences, rank correlations, a table, and both side by side in a notebook."""
     for report in (a, b):
         if not isinstance(report, Report):
-            raise Error(f"expected two reports, found {type(report).__name__}", kind="usage")
+            raise Error(f"expected two reports, found {type(report).__name__}")
     return Comparison(a, b)

@@ -10,27 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from inspect import signature
 from typing import Any
 
 from attnflow import _core
 from attnflow.blank_out import score_of
 from attnflow.capture import Captured, capture_with
-from attnflow.errors import Error
+from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts, require_layers
+from attnflow.text import numbers
 
 
 @dataclass
-class Edges:
-    """Of a run of a model."""
+class Found:
+    """What the report is made of: one of attentions, fused and edges; attentions may stand beside edges."""
 
-    layers: list[_core.EdgeLayer]
     output: Any  # the model's
-    attentions: tuple[Any, ...]  # what was kept of attention
-    rounded: bool  # Captured.rounded
+    asked: dict[str, Any] = field(default_factory=dict)
+    attentions: tuple[Any, ...] = ()
+    rounded: bool = False  # Captured.rounded
+    fused: list[_core.FusedLayer] = field(default_factory=list)
+    joint: tuple[int, int, int] | None = None
+    edges: list[_core.EdgeLayer] = field(default_factory=list)
     target: _core.Target | None = None
+    notes: _core.Notes = field(default_factory=_core.Notes)
+    running: _core.Running | None = None  # has taken the layers of fused, of which there are the shapes alone
+    position: int | None = None  # of the prediction that is explained, if another than the usual one may be
 
 
 @dataclass
@@ -94,7 +100,7 @@ class _Run:
 
     def terms(self) -> tuple[_core.LayerTerms, Any]:
         """And the bias that is written beside them."""
-        behind = _floats(self.behind())  # first: asking a module for what it does calls it, which is seen
+        behind = numbers(self.behind())  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
         matrix, bias = self._linear()
         if scale is not None:
@@ -105,17 +111,25 @@ class _Run:
             last = _norm(self.layer.get_submodule(self.parts.last_norm))
         terms = _core.layer_terms(
             self.number,
-            _floats(self.weights[0]),
-            _floats(self.value[0].transpose(0, 1)),
-            _floats(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
-            _floats(self.x[0]),
+            numbers(self.weights[0]),
+            numbers(self.value[0].transpose(0, 1)),
+            numbers(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
+            numbers(self.x[0]),
             behind,
-            None if of_tokens is None else _floats(of_tokens),
+            None if of_tokens is None else numbers(of_tokens),
             norm,
             last,
-            None if self.parts.rest is None else partial(_rest, self.parts.rest, self.layer, self.x),
+            self._rest if self.parts.rest is not None else None,
         )
-        return terms, None if bias is None else _floats(bias)
+        return terms, None if bias is None else numbers(bias)
+
+    def _rest(self, rows: Any) -> Any:
+        """What the layer makes of y, of each position by itself."""
+        import torch
+
+        given = torch.from_numpy(rows).to(device=self.x.device, dtype=self.x.dtype)
+        with torch.no_grad():
+            return numbers(self.parts.rest(self.layer, given[None])[0])  # type: ignore[misc]
 
     def _scales(self) -> tuple[Any, Any]:
         """What an RMS norm behind the projection multiplies by: by [hidden], and by [token], which is a constant of the run."""
@@ -148,10 +162,9 @@ class _Run:
 
 
 def _unlike(where: str, expected: str, found: str) -> Error:
-    return Error(
+    return unsupported(
         f"{where}: expected {expected}, found {found}: the layer is not built as its attnflow.LayerParts say; choose "
-        'mixing="attention"',
-        kind="unsupported_model",
+        'mixing="attention"'
     )
 
 
@@ -166,25 +179,13 @@ def _close(a: Any, b: Any) -> bool:
     return not bool(difference > tolerance * size)  # what is not finite is refused where it is named
 
 
-def _floats(tensor: Any) -> Any:
-    return tensor.detach().float().cpu().contiguous().numpy()
-
-
 def _norm(module: Any) -> tuple[Any, Any, float]:
     import torch
 
     if not isinstance(module, torch.nn.LayerNorm) or module.weight is None:
         raise _unlike(type(module).__name__, "PyTorch's LayerNorm with a scale after attention", "another norm")
-    scale, bias = _floats(module.weight), module.bias
-    return scale, _floats(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
-
-
-def _rest(rest: Callable[[Any, Any], Any], layer: Any, like: Any, rows: Any) -> Any:
-    import torch
-
-    given = torch.from_numpy(rows).to(device=like.device, dtype=like.dtype)
-    with torch.no_grad():
-        return _floats(rest(layer, given[None])[0])
+    scale, bias = numbers(module.weight), module.bias
+    return scale, numbers(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
 
 
 class _Watch:
@@ -237,10 +238,9 @@ class _Watch:
     def attentions(self, captured: Captured) -> tuple[Any, ...]:
         attentions = captured.attentions
         if len(attentions) != len(self.runs):
-            raise Error(
+            raise unsupported(
                 f"expected {len(attentions)} known layers, one for each call of attention, found {len(self.runs)} in "
-                f'{type(captured.model).__name__}; choose mixing="attention"',
-                kind="unsupported_model",
+                f'{type(captured.model).__name__}; choose mixing="attention"'
             )
         return attentions
 
@@ -250,8 +250,7 @@ def _module(layer: Any, path: str) -> Any:
         return layer.get_submodule(path)
     except AttributeError:
         raise Error(
-            f"expected a module {path!r} in {type(layer).__name__}, as its attnflow.LayerParts say, found none",
-            kind="usage",
+            f"expected a module {path!r} in {type(layer).__name__}, as its attnflow.LayerParts say, found none"
         ) from None
 
 
@@ -262,7 +261,7 @@ def shape_alone(weights: Any, _: int) -> Any:
 
 def contributions(
     model: Any, inputs: dict[str, Any], mixing: str, keep: Callable[[Any, int], Any], threads: int = 0
-) -> Edges:
+) -> Found:
     """mixing: norm, globenc, alti, ifr or value-zeroing. keep(weights, layer) says what is kept of attention."""
     import torch
 
@@ -279,7 +278,7 @@ def contributions(
     watch = _Watch(model, mixing, finished)
     with capture_with(model, keep, see=watch.see) as captured, watch.hooks(), torch.no_grad():
         output = model(**inputs)
-    return Edges(made, output, watch.attentions(captured), captured.rounded)
+    return Found(output, edges=made, attentions=watch.attentions(captured), rounded=captured.rounded)
 
 
 def relevance(
@@ -289,7 +288,7 @@ def relevance(
     logits_of: Callable[[Any], tuple[Any, int | None]],
     choice: _core.TargetChoice,
     keep: Callable[[Any, int], Any],
-) -> Edges:
+) -> Found:
     """mixing: relevance or relevance-by-head. logits_of(output): those that the target is among, and where they are said.
 
     By gradient checkpointing with a checkpoint at every layer: what is kept are the layers' inputs.
@@ -328,13 +327,13 @@ def relevance(
         if len(top) != 1:
             raise _unlike("the last layer", "one run", f"{len(top)}")
         logits, position = logits_of(output)
-        target = choice.choose(_floats(logits), position)
+        target = choice.choose(numbers(logits), position)
         (gradient,) = torch.autograd.grad(score_of(logits, target.index, target.against), top)
         made: list[_core.EdgeLayer] = []
         for run in reversed(watch.runs):
             gradient, layer = _back(run, gradient, _core.mixing_info(mixing).by_head)
             made.append(layer)
-    return Edges(made[::-1], output, attentions, rounded, target)
+    return Found(output, edges=made[::-1], attentions=attentions, rounded=rounded, target=target)
 
 
 def _first(output: Any) -> Any:
@@ -369,10 +368,10 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
         of_output, of_input = of_leaf, of_leaf + through_attention
     layer = _core.relevance_layer(
         run.number,
-        _floats(run.weights[0]),
-        _floats(of_weights[0] * 2.0),  # of the product of attention and values half reached the weights
-        _floats(leaf[0]),
-        _floats(of_output.reshape(leaf.shape[1:])),
+        numbers(run.weights[0]),
+        numbers(of_weights[0] * 2.0),  # of the product of attention and values half reached the weights
+        numbers(leaf[0]),
+        numbers(of_output.reshape(leaf.shape[1:])),
         by_head,
     )
     run.forget()

@@ -10,6 +10,14 @@ class Error(Exception):
     "unsupported_model", "input_too_long" or "other".
     """
 
-    def __init__(self, message: str, *, kind: str = "other") -> None:
+    def __init__(self, message: str, *, kind: str = "usage") -> None:
         super().__init__(message)
         self.kind = kind
+
+
+def bad_input(message: str) -> Error:
+    return Error(message, kind="bad_input")
+
+
+def unsupported(message: str) -> Error:
+    return Error(message, kind="unsupported_model")

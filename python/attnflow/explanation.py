@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from inspect import signature
 from typing import Any, Unpack, overload
 
@@ -13,12 +12,12 @@ from attnflow.blank_out import blank_token, check_of
 from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
-from attnflow.inputs import Given, inputs_of
+from attnflow.inputs import Given, inputs_of, is_whole
 from attnflow.joint import is_encoder_decoder
-from attnflow.progress import Progress
+from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.runs import Reading, check_ids, model_name, reading_position, run_as_asked
-from attnflow.text import Encoded, encode, encode_ids, encode_target, head_of, predictions, require_words
+from attnflow.runs import Reading, check_ids, encoded, inputs_of_ids, model_name, reading_position, row_of, run_as_asked
+from attnflow.text import Encoded, encode_target, head_of, predictions, require_words
 
 
 @overload
@@ -72,19 +71,17 @@ def explain(
         at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
     if check is not None and not isinstance(check, bool):
-        raise Error(f"check: expected True, False or None, found {check!r}", kind="usage")
+        raise Error(f"check: expected True, False or None, found {check!r}")
     model = explained(model)
     given, is_one = inputs_of(text, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
     if target_text is not None:
         if is_one and not isinstance(target_text, str):
-            raise Error(
-                f"expected target_text as a text, as text is one, found {type(target_text).__name__}", kind="usage"
-            )
+            raise Error(f"expected target_text as a text, as text is one, found {type(target_text).__name__}")
         targets = [target_text] if isinstance(target_text, str) else list(target_text)
         listed = is_one or not isinstance(target_text, str)
         if not listed or len(targets) != len(given) or not all(isinstance(one, str) for one in targets):
-            raise Error(f"expected target_text as a list of {len(given)} texts, one for each text", kind="usage")
+            raise Error(f"expected target_text as a list of {len(given)} texts, one for each text")
     pairs = zip(given, targets, strict=True)
     reports = [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
     return reports[0] if is_one else reports
@@ -98,8 +95,7 @@ def check_target(model: Any, given: bool) -> None:
     raise Error(
         'expected target_text, the text that the decoder is given ("": its first token alone), found none'
         if is_joint
-        else f"expected no target_text, which is for encoder-decoders, found one for {type(model).__name__}",
-        kind="usage",
+        else f"expected no target_text, which is for encoder-decoders, found one for {type(model).__name__}"
     )
 
 
@@ -109,39 +105,30 @@ def check_options(asked: dict[str, Any]) -> None:
     elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
     mixing = asked.get("mixing")
     if mixing and _core.mixing_info(mixing).needs == "gradients":
-        raise Error(
-            f"mixing: expected attention, contributions or relevance, found {mixing}; {elsewhere}", kind="usage"
-        )
+        raise Error(f"mixing: expected attention, contributions or relevance, found {mixing}; {elsewhere}")
     methods = asked.get("method") or ()
     for method in methods.split(",") if isinstance(methods, str) else methods:
         if method.strip() not in ("raw", "rollout", "flow"):
-            raise Error(f"method: expected raw, rollout or flow, found {method}; {elsewhere}", kind="usage")
+            raise Error(f"method: expected raw, rollout or flow, found {method}; {elsewhere}")
 
 
 def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) -> list[Encoded]:
     """The tokens of the input and, of an encoder-decoder, those that its decoder is given."""
-    check = partial(check_ids, model)
-    if given.ids is None:
-        parts = [encode(tokenizer, given.text, check, pair=given.pair)]
-    else:
-        parts = [encode_ids(tokenizer, given.ids, given.types, check)]
+    parts = [encoded(model, tokenizer, given)]
     if target_text is not None and given.target is not None:
-        raise Error("expected target_text or decoder_input_ids, found both", kind="usage")
+        raise Error("expected target_text or decoder_input_ids, found both")
     if target_text is not None:
-        parts.append(encode_target(model, tokenizer, target_text, check))
+        parts.append(encode_target(model, tokenizer, target_text))
+        check_ids(model, parts[1].ids)
     elif given.target is not None:
-        parts.append(encode_ids(tokenizer, given.target, None, check))
+        parts.append(encoded(model, tokenizer, Given(ids=given.target)))
     return parts
 
 
 def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
     """target and against may be numbers: of a class, or of a token, which has the prefix."""
-    numbers = {
-        name: f"{prefix}{int(asked[name])}"
-        for name in ("target", "against")
-        if hasattr(asked.get(name), "__index__") and not isinstance(asked[name], bool)
-    }
-    return asked | numbers
+    names = [name for name in ("target", "against") if is_whole(asked.get(name))]
+    return asked | {name: f"{prefix}{int(asked[name])}" for name in names}
 
 
 def _explain_text(
@@ -156,26 +143,24 @@ def _explain_text(
     if check:
         _require_check(model, tokenizer, is_joint)
     parts = _parts(model, tokenizer, given, target_text)
-    inputs = {"input_ids": _row(model, parts[0].ids)}
-    inputs["attention_mask"] = inputs["input_ids"].new_ones(inputs["input_ids"].shape)
+    inputs = inputs_of_ids(model, parts[0].ids)
     types = parts[0].types
     if types is not None and any(types) and "token_type_ids" in signature(model.forward).parameters:
-        inputs["token_type_ids"] = _row(model, types)
+        inputs["token_type_ids"] = row_of(model, types)
     if len(parts) == 2:
-        inputs["decoder_input_ids"] = _row(model, parts[1].ids)
+        inputs["decoder_input_ids"] = row_of(model, parts[1].ids)
         if asked.get("output_token") is None:
             asked["output_token"] = "last"
     text_read = Reading(model, tokenizer, parts, inputs)
     found = run_as_asked(text_read, asked)
     asked = found.asked
     texts = [text for part in parts for text in part.texts]
-    has_texts = all(part.text is not None for part in parts) and len(texts) <= 2  # those of a report
+    has_texts = all(part.texts for part in parts) and len(texts) <= 2  # those of a report
     said = predictions(model, tokenizer, parts, found.output, found.position)
     runs = None
-    wants_check = bool(check) or (check is None and not asked.get("only_output_token"))
-    if said and not is_joint and wants_check:
+    if said and not is_joint and (check or (check is None and not asked.get("only_output_token"))):
         runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
-    with Progress("flow") as progress:
+    with progress_bar() as progress:
         core = _core.explain(
             as_layers(found.attentions)[0] if found.attentions else [],
             [],
@@ -200,16 +185,9 @@ def _explain_text(
         raise Error(
             "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
             "encoder or the last of a decoder, a mask, the last token), "
-            f"found token {core.output_token}; omit output_token or check",
-            kind="usage",
+            f"found token {core.output_token}; omit output_token or check"
         )
     return Report(core)
-
-
-def _row(model: Any, ids: Sequence[int]) -> Any:
-    import torch
-
-    return torch.tensor([list(ids)], device=next(model.parameters()).device)
 
 
 def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
@@ -225,6 +203,5 @@ def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
     if found is not None:
         raise Error(
             "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
-            f"with (unknown or mask; in decoders also padding or end of text), found {found}; omit check",
-            kind="usage",
+            f"with (unknown or mask; in decoders also padding or end of text), found {found}; omit check"
         )

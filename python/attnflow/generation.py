@@ -9,17 +9,16 @@ from typing import Any, Unpack
 
 from attnflow import _core
 from attnflow.arrays import as_array
-from attnflow.capture import capture_with, divide_rows, explained
-from attnflow.edges import contributions, shape_alone
-from attnflow.errors import Error
+from attnflow.capture import explained
+from attnflow.errors import Error, unsupported
 from attnflow.hints import GenerationOptions, describes_options
 from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
 from attnflow.layers import require_layers
-from attnflow.progress import Progress
+from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.runs import check_ids, model_name, positions
-from attnflow.text import Encoded, encode, encode_ids, is_special, numbers, readable, require_words
+from attnflow.runs import Reading, check_ids, encoded, inputs_of_ids, model_name, positions, read_generated
+from attnflow.text import Encoded, encode, is_special, numbers, readable, require_words
 
 
 @describes_options("generate")
@@ -52,18 +51,17 @@ def generate(
     """
     model = explained(model)
     if is_encoder_decoder(model) or not hasattr(model, "generate"):
-        raise Error(
+        raise unsupported(
             f"expected a decoder that generates text, found {type(model).__name__}; for an encoder-decoder, pass "
-            "a target text to explain() as target_text",
-            kind="unsupported_model",
+            "a target text to explain() as target_text"
         )
     given = _prompt_of(prompt, tokenizer, model, chat)
     if tokens < 1:
-        raise Error(f"tokens: expected at least 1 token to generate, found {tokens}", kind="usage")
+        raise Error(f"tokens: expected at least 1 token to generate, found {tokens}")
     _check_sampling(temperature, top_p, seed)
     _require_free(generation or {})
     if system is not None and not chat:
-        raise Error("system requires chat", kind="usage")
+        raise Error("system requires chat")
     asked: dict[str, Any] = dict(options)
     _core.check_generation_options(asked)
     mixing = asked.get("mixing") or "auto"
@@ -72,36 +70,32 @@ def generate(
         raise Error(
             f"mixing: expected attention or contributions for a generation of a loaded model, found {mixing}; "
             + ("explain() supports it for one text, " if needs == "relevance" else "")
-            + "the command `attnflow generate` supports it",
-            kind="usage",
+            + "the command `attnflow generate` supports it"
         )
     if needs == "terms":
         require_layers(model, mixing)
     if asked.get("words"):
         require_words(tokenizer)
-    encoded = _encode_prompt(model, tokenizer, given, chat, system)
-    most = tokens
+    prompted = _encode_prompt(model, tokenizer, given, chat, system)
     room = positions(model)
-    if room is not None:
-        most = min(tokens, room - len(encoded.ids) + 1)
+    most = tokens if room is None else min(tokens, room - len(prompted.ids) + 1)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": 0} if temperature > 0 else {}
-    made = _continue(model, tokenizer, encoded.ids, most, ignore_end, seed, sampling, generation or {})
-    ends = _ends(model)
-    ended = len(made) < most or (made[-1] in ends and not ignore_end)
+    made = _continue(model, tokenizer, prompted.ids, most, ignore_end, seed, sampling, generation or {})
+    ended = len(made) < most or (made[-1] in _ends(model) and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
-    text, places = _placed(tokenizer, encoded.ids, made)
-    layers, edges, logits, asked = _read(model, encoded.ids + made[:-1], len(encoded.ids), asked)
-    fused = [layer for layer in layers if isinstance(layer, _core.FusedLayer)]
-    with Progress("flow") as progress:
+    text, places = _placed(tokenizer, prompted.ids, made)
+    inputs = inputs_of_ids(model, prompted.ids + made[:-1])
+    found = read_generated(Reading(model, tokenizer, [prompted], inputs), asked)
+    with progress_bar() as progress:
         core = _core.explain_generation(
-            [] if fused else layers,
-            fused,
-            encoded.tokens,
-            encoded.special,
-            [] if encoded.text is None else [encoded.text],
+            [as_array(layer[0]) for layer in found.attentions],
+            found.fused,
+            prompted.tokens,
+            prompted.special,
+            prompted.texts,
             [
                 (token, str(tokenizer.convert_ids_to_tokens(token)), *place, is_special(tokenizer, token), row)
-                for token, place, row in zip(made, places, logits, strict=True)
+                for token, place, row in zip(made, places, _logits(model, found.output, prompted), strict=True)
             ],
             text,
             stopped,
@@ -110,9 +104,9 @@ def generate(
             partial(readable, tokenizer),
             model_name(model),
             str(model.config.model_type),
-            asked,
+            found.asked,
             progress,
-            edges,
+            found.edges,
         )
     return Report(core)
 
@@ -120,11 +114,11 @@ def generate(
 def _check_sampling(temperature: float, top_p: float, seed: int) -> None:
     """In the words of the program."""
     if not (temperature >= 0 and math.isfinite(temperature)):
-        raise Error(f"temperature: expected a number of at least 0, found {temperature}", kind="usage")
+        raise Error(f"temperature: expected a number of at least 0, found {temperature}")
     if not 0 < top_p <= 1:
-        raise Error(f"top_p: expected a probability above 0 and at most 1, found {top_p}", kind="usage")
+        raise Error(f"top_p: expected a probability above 0 and at most 1, found {top_p}")
     if not hasattr(seed, "__index__") or not 0 <= seed < 2**64:  # NumPy's integers are some as well
-        raise Error(f"seed: expected a whole number from 0 to {2**64 - 1}, found {seed}", kind="usage")
+        raise Error(f"seed: expected a whole number from 0 to {2**64 - 1}, found {seed}")
 
 
 _PARAMETERS = {
@@ -141,42 +135,37 @@ def _require_free(further: Mapping[str, Any]) -> None:
     """What has a parameter of its own is said there."""
     for name, parameter in _PARAMETERS.items():
         if name in further:
-            raise Error(f"generation: expected no {name!r}, found one; use the parameter {parameter}", kind="usage")
+            raise Error(f"generation: expected no {name!r}, found one; use the parameter {parameter}")
 
 
 def _prompt_of(prompt: Any, tokenizer: Any, model: Any, chat: bool) -> Given:
     found, is_one = inputs_of(prompt, tokenizer, model, "prompt")
     if not is_one:
-        raise Error(
-            f"prompt: expected one prompt, found a list of {len(found)}; call generate() for each", kind="usage"
-        )
+        raise Error(f"prompt: expected one prompt, found a list of {len(found)}; call generate() for each")
     if found[0].pair is not None:
-        raise Error("prompt: expected one text, found a pair; join its texts", kind="usage")
+        raise Error("prompt: expected one text, found a pair; join its texts")
     if chat and found[0].ids is not None:
         raise Error(
-            "prompt: expected a text with chat=True, found token ids; ids that a chat template made go without chat",
-            kind="usage",
+            "prompt: expected a text with chat=True, found token ids; ids that a chat template made go without chat"
         )
     return found[0]
 
 
 def _encode_prompt(model: Any, tokenizer: Any, prompt: Given, chat: bool, system: str | None) -> Encoded:
-    check = partial(check_ids, model)
-    if prompt.ids is not None:
-        return encode_ids(tokenizer, prompt.ids, prompt.types, check)
     if not chat:
-        return encode(tokenizer, prompt.text, check)
+        return encoded(model, tokenizer, prompt)
     if not getattr(tokenizer, "chat_template", None):
         raise Error(
             f"chat: expected a tokenizer with a chat template, found none in {type(tokenizer).__name__}; omit chat, or "
-            "load the instruction-tuned version of the model",
-            kind="usage",
+            "load the instruction-tuned version of the model"
         )
     messages = [] if system is None else [{"role": "system", "content": system}]
     messages.append({"role": "user", "content": prompt.text})
     whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     # The template writes the tokens that the tokenizer would put in front.
-    return encode(tokenizer, whole, check, add_special_tokens=False)
+    found = encode(tokenizer, whole, add_special_tokens=False)
+    check_ids(model, found.ids)
+    return found
 
 
 # What is given as the token that ends a text, where none does. None would stand for the model's own.
@@ -203,18 +192,14 @@ def _continue(
     if model.generation_config.pad_token_id is None:
         known = (*sorted(_ends(model)), getattr(tokenizer, "pad_token_id", None), 0)
         given["pad_token_id"] = next(token for token in known if token is not None)
-    device = next(model.parameters()).device
-    inputs = torch.tensor([list(ids)], device=device)
-    given |= further
     with torch.no_grad(), torch.random.fork_rng():
         torch.manual_seed(int(seed))
-        output = model.generate(inputs, attention_mask=torch.ones_like(inputs), **given)
+        output = model.generate(**inputs_of_ids(model, ids), **(given | dict(further)))
     sequences = output if isinstance(output, torch.Tensor) else output.sequences
     made = [int(token) for token in sequences[0, len(ids) :]]
-    ends = _ends(model)
     if not ignore_end:  # padding behind the end, of beams that were longer
-        first = next((at for at, token in enumerate(made) if token in ends), len(made))
-        made = made[: first + 1]
+        ends = _ends(model)
+        made = made[: next((at + 1 for at, token in enumerate(made) if token in ends), None)]
     if not made:
         raise Error("expected at least one generated token, found none", kind="other")
     return made
@@ -251,46 +236,9 @@ def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple
     return whole, [(in_bytes[settled[at]], in_bytes[max(ends[at + 1], settled[at])]) for at in range(len(made))]
 
 
-def _read(
-    model: Any, ids: Sequence[int], prompt: int, asked: dict[str, Any]
-) -> tuple[list[Any], list[_core.EdgeLayer], list[Any], dict[str, Any]]:
-    """The attention of a pass over prompt and text, or its edges, the logits of the positions that chose the text, and the
-    options with what the attention's rows need.
-    """
-    import torch
-
-    device = next(model.parameters()).device
-    inputs = {"input_ids": torch.tensor([list(ids)], device=device)}
-    inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-    mixing = asked.get("mixing") or "auto"
-    if _core.mixing_info(mixing).needs == "terms":
-        made = contributions(model, inputs, mixing, shape_alone, int(asked.get("threads") or 0))
-        return [], made.layers, _logits(model, made.output, prompt), asked
-
-    # The mean over heads is what generations say of the first token as well; of others all heads are needed.
-    fuses = asked.get("heads") in (None, "mean")
-
-    def keep(weights: Any, layer: int) -> Any:
-        kept = weights.detach().cpu()
-        if not fuses or kept.dim() != 4 or kept.shape[2] != kept.shape[3]:
-            return kept
-        of_rows = {name: asked[name] for name in _OF_ROWS if name in asked}
-        return _core.fuse_layer([as_array(kept[0])], layer, divide_rows(of_rows, captured.rounded))
-
-    with capture_with(model, keep) as captured, torch.no_grad():
-        output = model(**inputs)
-    layers = list(captured.attentions)
-    if not fuses:
-        layers = [as_array(layer[0]) for layer in layers]
-    return layers, [], _logits(model, output, prompt), divide_rows(asked, captured.rounded)
-
-
-def _logits(model: Any, output: Any, prompt: int) -> list[Any]:
+def _logits(model: Any, output: Any, prompt: Encoded) -> list[Any]:
     """Of the positions that chose the text."""
     logits = getattr(output, "logits", None)
     if logits is None or logits.dim() != 3:
-        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}", kind="usage")
-    return [numbers(row) for row in logits[0, prompt - 1 :]]
-
-
-_OF_ROWS = ("renormalize", "any_weights", "threads")
+        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}")
+    return [numbers(row) for row in logits[0, len(prompt.ids) - 1 :]]

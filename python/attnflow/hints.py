@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attnflow import _core
 from attnflow.errors import Error
+from attnflow.inputs import is_whole
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -81,29 +82,25 @@ def unknown_option(name: str, offered: Sequence[str]) -> Error:
     # Half a character of UTF-16, which has no UTF-8, is like none of them.
     close = _core.nearest_name(name.encode(errors="replace").decode(), list(offered))
     meant = f"; did you mean {close!r}?" if close else ""
-    return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}", kind="usage")
+    return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}")
 
 
 def _plain(named: dict[str, Any]) -> dict[str, Any]:
     """Positions and layers that are counted from the end, as Python does it."""
 
     def is_negative(value: Any) -> bool:
-        return hasattr(value, "__index__") and not getattr(value, "shape", ()) and int(value) < 0
+        return is_whole(value) and int(value) < 0
 
     if is_negative(named.get("output_token")):
         if int(named["output_token"]) != -1:
-            raise Error(
-                f"output_token: expected a position from 0, 'last' or -1, found {int(named['output_token'])}",
-                kind="usage",
-            )
+            raise Error(f"output_token: expected a position from 0, 'last' or -1, found {int(named['output_token'])}")
         named = named | {"output_token": "last"}
     layers: Any = named.get("layers")
     for layer in layers if isinstance(layers, list | tuple | range) else [layers]:
         if is_negative(layer):
             raise Error(
                 f"layers: expected layers from 1, found {int(layer)}; without the option all layers are there, and the last "
-                "one is the last row of each array, such as report.rollout[-1]",
-                kind="usage",
+                "one is the last row of each array, such as report.rollout[-1]"
             )
     return named
 

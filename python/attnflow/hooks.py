@@ -4,33 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import wraps
 from inspect import signature
 from typing import Any
 
-from attnflow.errors import Error
-
-
-def on_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The hook, which changes nothing on threads other than the one that asks."""
-    thread = threading.get_ident()
-
-    @wraps(hook)
-    def own(*given: Any) -> Any:
-        return hook(*given) if threading.get_ident() == thread else None
-
-    return own
+from attnflow.errors import unsupported
 
 
 def before(module: Any, hook: Callable[..., Any]) -> Callable[[], None]:
     """Calls hook(module, arguments, options) ahead of the module, on this thread; what is returned ends that."""
-    remove: Callable[[], None] = module.register_forward_pre_hook(on_this_thread(hook), with_kwargs=True).remove
-    return remove
+    return _hooked(module.register_forward_pre_hook, hook)
 
 
 def behind(module: Any, hook: Callable[..., Any]) -> Callable[[], None]:
     """The same with hook(module, arguments, options, output)."""
-    remove: Callable[[], None] = module.register_forward_hook(on_this_thread(hook), with_kwargs=True).remove
+    return _hooked(module.register_forward_hook, hook)
+
+
+def _hooked(register: Callable[..., Any], hook: Callable[..., Any]) -> Callable[[], None]:
+    thread = threading.get_ident()
+
+    def own(*given: Any) -> Any:
+        return hook(*given) if threading.get_ident() == thread else None
+
+    remove: Callable[[], None] = register(own, with_kwargs=True).remove
     return remove
 
 
@@ -60,8 +56,7 @@ def _place(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
     for name in (*signature(module.forward).parameters, *options):
         if isinstance(options.get(name), torch.Tensor):
             return name
-    raise Error(
+    raise unsupported(
         f"expected {type(module).__name__} to be called with a tensor, found {len(arguments)} arguments and "
-        f"{', '.join(options) or 'no'} keywords without one",
-        kind="unsupported_model",
+        f"{', '.join(options) or 'no'} keywords without one"
     )

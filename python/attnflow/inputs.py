@@ -81,8 +81,7 @@ def inputs_of(given: Any, tokenizer: Any, model: Any = None, name: str = "text")
 def _refused(name: str, given: Any, advice: str) -> Error:
     return Error(
         f"{name}: expected a text, a tuple of two texts, token ids as the tokenizer returns them, or a list of these, found "
-        f"{type(given).__name__}{advice}",
-        kind="usage",
+        f"{type(given).__name__}{advice}"
     )
 
 
@@ -120,12 +119,12 @@ def _one(given: Any, tokenizer: Any, model: Any, name: str) -> list[Given] | Non
         return _encoded(fields, tokenizer, model, name)
     if hasattr(given, "dtype") and hasattr(given, "shape") and hasattr(given, "tolist"):
         return _array(given, tokenizer, model, name)
-    if isinstance(given, list | tuple) and given and all(_is_whole(item) for item in given):
+    if isinstance(given, list | tuple) and given and all(is_whole(item) for item in given):
         return _encoded({"input_ids": given}, tokenizer, model, name)
     return None
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and not getattr(value, "shape", ())
 
 
@@ -143,7 +142,7 @@ def _array(given: Any, tokenizer: Any, model: Any, name: str) -> list[Given] | N
         flat = flat[0]
     if flat and isinstance(flat[0], str) and len(given.shape) == 1:
         return None
-    if flat and _is_whole(flat[0]):
+    if flat and is_whole(flat[0]):
         return _encoded({"input_ids": values}, tokenizer, model, name)
     found = f" of {given.dtype}, {list(given.shape)}"
     raise _refused(
@@ -151,20 +150,24 @@ def _array(given: Any, tokenizer: Any, model: Any, name: str) -> list[Given] | N
     )
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_number(value: Any) -> bool:
+    return is_whole(value) or isinstance(value, bool)
+
+
 def _rows(field_name: str, value: Any, name: str) -> list[list[int]]:
     """[n] or [batch, n], of any array type, as lists."""
     values = value.tolist() if hasattr(value, "tolist") else value
-    rows = (
-        [row.tolist() if hasattr(row, "tolist") else row for row in values]
-        if isinstance(values, list | tuple)
-        else None
+    rows: list[Any] = (
+        [row.tolist() if hasattr(row, "tolist") else row for row in values] if _is_list(values) else [None]
     )
-    if rows is not None and all(_is_whole(item) or isinstance(item, bool) for item in rows):
+    if all(map(_is_number, rows)):
         rows = [rows]
-    if rows is None or not all(
-        isinstance(row, list | tuple) and all(_is_whole(item) or isinstance(item, bool) for item in row) for row in rows
-    ):
-        raise Error(f"{name}: expected {field_name} as whole numbers, [token] or [input, token]", kind="usage")
+    if not all(_is_list(row) and all(map(_is_number, row)) for row in rows):
+        raise Error(f"{name}: expected {field_name} as whole numbers, [token] or [input, token]")
     return [[int(item) for item in row] for row in rows]
 
 
@@ -176,7 +179,7 @@ def _encoded(given: Mapping[str, Any], tokenizer: Any, model: Any, name: str) ->
     for key, rows in fields.items():
         same = key == "decoder_input_ids" or [len(row) for row in rows] == [len(row) for row in ids]
         if len(rows) != len(ids) or not same:
-            raise Error(f"{name}: expected {key} of the shape of input_ids, found another", kind="usage")
+            raise Error(f"{name}: expected {key} of the shape of input_ids, found another")
     masks = fields.get("attention_mask")
     if masks is None and len(ids) > 1:
         _refuse_padding(ids, tokenizer, name)
@@ -204,8 +207,7 @@ def _refuse_further(given: Mapping[str, Any], model: Any, name: str) -> None:
         if key in taken and key not in (*_READ, *_BESIDE) and given[key] is not None:
             raise Error(
                 f"{name}: expected {', '.join(_READ)} alone, found {key}, which the model reads as well; use capture(), "
-                "which takes what the model takes, and attribute()",
-                kind="usage",
+                "which takes what the model takes, and attribute()"
             )
 
 
@@ -215,23 +217,19 @@ def _refuse_padding(ids: Sequence[Sequence[int]], tokenizer: Any, name: str) -> 
     if padding is not None and any(row and padding in (row[0], row[-1]) for row in ids):
         raise Error(
             f"{name}: expected a batch with its attention_mask, which says what is padding, found token ids alone; pass the "
-            "tokenizer's whole output",
-            kind="usage",
+            "tokenizer's whole output"
         )
 
 
 def _unpadded(mask: Sequence[int], name: str) -> slice:
     """Where the ones are, which have to stand together."""
     if set(mask) - {0, 1}:
-        raise Error(
-            f"{name}: expected attention_mask of zeros and ones, found {sorted(set(mask) - {0, 1})}", kind="usage"
-        )
+        raise Error(f"{name}: expected attention_mask of zeros and ones, found {sorted(set(mask) - {0, 1})}")
     count = sum(mask)
     begin = list(mask).index(1) if count else 0
     if sum(mask[begin : begin + count]) != count:
         raise Error(
             f"{name}: expected attention_mask with its zeros before or behind the text, found some inside it; use capture(), "
-            "which takes what the model takes, and attribute()",
-            kind="usage",
+            "which takes what the model takes, and attribute()"
         )
     return slice(begin, begin + count)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attnflow.errors import Error
+from attnflow.errors import unsupported
 
 _CROSS = re.compile(r"cross|enc_?dec|encoder_(decoder_)?att", re.IGNORECASE)
 
@@ -37,13 +37,10 @@ def _kind(module: str) -> str | None:
     return "cross" if any(_CROSS.search(part) for part in parts[first + 1 :]) else "self"
 
 
-def _layers(config: Any, part: str, names: Sequence[str]) -> int | None:
-    for holder in (config, getattr(config, part, None)):
-        for name in names:
-            found = getattr(holder, name, None)
-            if isinstance(found, int):
-                return found
-    return None
+def whole_number(configs: Sequence[Any], *names: str) -> int | None:
+    """The first of the names that the first of the configurations has as a whole number."""
+    found = (getattr(config, name, None) for config in configs for name in names)
+    return next((value for value in found if isinstance(value, int)), None)
 
 
 @dataclass
@@ -52,18 +49,13 @@ class Joint:
 
     source: int
     target: int
-    encoder_layers: int
-    decoder_layers: int
+    shape: tuple[int, int, int]  # source tokens, layers of the encoder, layers of the decoder
     steps: list[tuple[str, Any]]  # encoder, self or cross, and the weights [batch, head, query, key]
 
     @property
     def heads(self) -> int:
         """Of the layer that has most."""
         return max(int(weights.shape[1]) for _, weights in self.steps)
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.source, self.encoder_layers, self.decoder_layers
 
     def layer(self, index: int) -> Any:
         """[batch, head, source + target, source + target], as a tensor of the weights' type."""
@@ -79,12 +71,11 @@ class Joint:
         return whole
 
     def layers(self) -> tuple[Any, ...]:
-        if len({int(weights.shape[1]) for _, weights in self.steps}) != 1:
-            raise Error(
-                "expected encoder and decoder to have the same number of heads, found "
-                f"{sorted({int(weights.shape[1]) for _, weights in self.steps})}; pass fuse to capture(), or call explain() "
-                "without keep_attention and single heads; .calls has each call",
-                kind="unsupported_model",
+        heads = {int(weights.shape[1]) for _, weights in self.steps}
+        if len(heads) != 1:
+            raise unsupported(
+                f"expected encoder and decoder to have the same number of heads, found {sorted(heads)}; pass fuse to "
+                "capture(), or call explain() without keep_attention and single heads; .calls has each call"
             )
         return tuple(self.layer(index) for index in range(len(self.steps)))
 
@@ -92,15 +83,16 @@ class Joint:
 def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
     """Compares the calls with the layers that the model says it has, and with each other."""
     config = model.config
-    encoder = _layers(config, "encoder", ("encoder_layers", "num_layers", "num_hidden_layers"))
-    decoder = _layers(config, "decoder", ("decoder_layers", "num_decoder_layers", "num_layers", "num_hidden_layers"))
+    parts = {part: [config, getattr(config, part, None)] for part in ("encoder", "decoder")}
+    usual = ("num_layers", "num_hidden_layers")
+    encoder = whole_number(parts["encoder"], "encoder_layers", *usual)
+    decoder = whole_number(parts["decoder"], "decoder_layers", "num_decoder_layers", *usual)
     kinds = [_kind(call.module) for call in calls]
     if encoder is None or decoder is None or kinds != ["encoder"] * encoder + ["self", "cross"] * decoder:
-        raise Error(
+        raise unsupported(
             f"expected attention from {encoder} encoder layers, then two calls from each of {decoder} decoder layers, "
             f"to itself and to the encoder, found {len(calls)} calls of attention in {type(model).__name__} "
-            f"({', '.join(call.module for call in calls[:3]) or 'none'}); .calls has each of them",
-            kind="unsupported_model",
+            f"({', '.join(call.module for call in calls[:3]) or 'none'}); .calls has each of them"
         )
     steps = [(kind, call.weights) for kind, call in zip(kinds, calls, strict=True) if kind is not None]
     source, target = int(calls[0].weights.shape[-1]), int(calls[-1].weights.shape[-2])
@@ -111,9 +103,8 @@ def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
             or tuple(weights.shape[2:]) != sizes[kind]
             or weights.shape[0] != calls[0].weights.shape[0]
         ):
-            raise Error(
+            raise unsupported(
                 f"expected attention [batch, head, {sizes[kind][0]}, {sizes[kind][1]}] of {call.module}, found "
-                f"{list(weights.shape)}; .calls has each of them",
-                kind="unsupported_model",
+                f"{list(weights.shape)}; .calls has each of them"
             )
-    return Joint(source, target, encoder, decoder, steps)
+    return Joint(source, target, (source, encoder, decoder), steps)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnflow import _core
-from attnflow.errors import Error
+from attnflow.errors import Error, unsupported
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,21 @@ class LayerParts:
         if not self.projection or bool(self.behind) == bool(self.attention):
             raise Error(
                 "expected the path of a projection, and the path of either the module after attention (behind) or, if the "
-                f"feed-forward network runs in parallel, the attention itself (attention), found {self}",
-                kind="usage",
+                f"feed-forward network runs in parallel, the attention itself (attention), found {self}"
             )
 
 
 # Of a layer: its parts, where the configuration does not change them.
 Parts = LayerParts | Callable[[Any], LayerParts]
 
-_LLAMA = LayerParts(
-    projection="self_attn.o_proj",
-    behind="post_attention_layernorm",
-    rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
-)
-_GPT2 = LayerParts(projection="attn.c_proj", behind="ln_2", rest=lambda layer, y: y + layer.mlp(layer.ln_2(y)))
+
+def _norm_first(projection: str, norm: str) -> LayerParts:
+    """Of layers that add mlp(norm(y)) to y."""
+    return LayerParts(projection=projection, behind=norm, rest=lambda layer, y: y + layer.mlp(getattr(layer, norm)(y)))
+
+
+_LLAMA = _norm_first("self_attn.o_proj", "post_attention_layernorm")
+_GPT2 = _norm_first("attn.c_proj", "ln_2")
 _BERT = LayerParts(
     projection="attention.output.dense",
     behind="attention.output.LayerNorm",
@@ -88,11 +89,7 @@ _DISTILBERT = LayerParts(
 def _gpt_neox(layer: Any) -> LayerParts:
     if layer.use_parallel_residual:
         return LayerParts(projection="attention.dense", attention="attention")
-    return LayerParts(
-        projection="attention.dense",
-        behind="post_attention_layernorm",
-        rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
-    )
+    return _norm_first("attention.dense", "post_attention_layernorm")
 
 
 def _opt(layer: Any) -> LayerParts:
@@ -122,27 +119,20 @@ _GEMMA2 = LayerParts(
     projection="self_attn.o_proj", written_norm="post_attention_layernorm", behind="pre_feedforward_layernorm"
 )
 
-# Families of transformers, by the name of their file and that of the layer in it.
-_KNOWN: dict[str, tuple[str, Parts]] = {
-    "llama": ("LlamaDecoderLayer", _LLAMA),
-    "mistral": ("MistralDecoderLayer", _LLAMA),
-    "qwen2": ("Qwen2DecoderLayer", _LLAMA),
-    "qwen3": ("Qwen3DecoderLayer", _LLAMA),
-    "gemma": ("GemmaDecoderLayer", _LLAMA),
-    "gemma2": ("Gemma2DecoderLayer", _GEMMA2),
-    "cohere": ("CohereDecoderLayer", _COHERE),
-    "cohere2": ("Cohere2DecoderLayer", _COHERE),
-    "phi": ("PhiDecoderLayer", _PHI),
-    "gptj": ("GPTJBlock", _GPTJ),
-    "gpt2": ("GPT2Block", _GPT2),
-    "gpt_neox": ("GPTNeoXLayer", _gpt_neox),
-    "opt": ("OPTDecoderLayer", _opt),
-    "bert": ("BertLayer", _BERT),
-    "roberta": ("RobertaLayer", _BERT),
-    "xlm_roberta": ("XLMRobertaLayer", _BERT),
-    "camembert": ("CamembertLayer", _BERT),
-    "electra": ("ElectraLayer", _BERT),
-    "distilbert": ("TransformerBlock", _DISTILBERT),
+# Of families of transformers, by the name of their file and that of the layer in it.
+_KNOWN: dict[str, Parts] = {
+    **dict.fromkeys(("llama.LlamaDecoderLayer", "mistral.MistralDecoderLayer", "gemma.GemmaDecoderLayer"), _LLAMA),
+    **dict.fromkeys(("qwen2.Qwen2DecoderLayer", "qwen3.Qwen3DecoderLayer"), _LLAMA),
+    **dict.fromkeys(("cohere.CohereDecoderLayer", "cohere2.Cohere2DecoderLayer"), _COHERE),
+    **dict.fromkeys(("bert.BertLayer", "roberta.RobertaLayer", "xlm_roberta.XLMRobertaLayer"), _BERT),
+    **dict.fromkeys(("camembert.CamembertLayer", "electra.ElectraLayer"), _BERT),
+    "distilbert.TransformerBlock": _DISTILBERT,
+    "gemma2.Gemma2DecoderLayer": _GEMMA2,
+    "gpt2.GPT2Block": _GPT2,
+    "gpt_neox.GPTNeoXLayer": _gpt_neox,
+    "gptj.GPTJBlock": _GPTJ,
+    "opt.OPTDecoderLayer": _opt,
+    "phi.PhiDecoderLayer": _PHI,
 }
 
 _registered: dict[type, Parts] = {}
@@ -155,53 +145,44 @@ def register_layer(kind: type, parts: Parts) -> None:
     parts: LayerParts, or a function that returns them for a layer.
     """
     if not isinstance(kind, type):
-        raise Error(f"expected the class of a layer, found {kind!r}", kind="usage")
+        raise Error(f"expected the class of a layer, found {kind!r}")
     if not isinstance(parts, LayerParts) and not callable(parts):
-        raise Error(f"expected LayerParts or a function that returns them, found {type(parts).__name__}", kind="usage")
+        raise Error(f"expected LayerParts or a function that returns them, found {type(parts).__name__}")
     _registered[kind] = parts
 
 
 def known_families() -> list[str]:
     """The families of transformers whose layers are known here."""
-    return sorted(_KNOWN)
+    return sorted(name.partition(".")[0] for name in _KNOWN)
 
 
 def parts_of(module: Any) -> LayerParts | None:
     """Of a module that is a known layer."""
     kind = type(module)
     parts = _registered.get(kind)
-    if parts is None:
-        family = kind.__module__.rpartition(".modeling_")[2] if kind.__module__.startswith("transformers.") else ""
-        name, known = _KNOWN.get(family, ("", None))
-        parts = known if kind.__qualname__ == name else None
+    if parts is None and kind.__module__.startswith("transformers."):
+        parts = _KNOWN.get(f"{kind.__module__.rpartition('.modeling_')[2]}.{kind.__qualname__}")
     return parts(module) if parts is not None and not isinstance(parts, LayerParts) else parts
 
 
 def layers_of(model: Any) -> list[tuple[Any, LayerParts]]:
     """The known layers of a model, in the order in which it holds them."""
-    found = []
-    for module in model.modules():
-        parts = parts_of(module)
-        if parts is not None:
-            found.append((module, parts))
-    return found
+    return [(module, parts) for module in model.modules() if (parts := parts_of(module)) is not None]
 
 
 def require_layers(model: Any, mixing: str) -> list[tuple[Any, LayerParts]]:
     found = layers_of(model)
     if not found:
-        raise Error(
+        raise unsupported(
             f"mixing {mixing}: expected a model whose layers are known ({', '.join(known_families())}), found "
             f"{type(model).__name__}; describe the parts of its layers with attnflow.register_layer(), or choose "
-            'mixing="attention"',
-            kind="unsupported_model",
+            'mixing="attention"'
         )
     if _core.mixing_info(mixing).norms_after:
         without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
         if without:
-            raise Error(
+            raise unsupported(
                 f"mixing {mixing}: expected layers with a norm after attention and one after the feed-forward network, as in "
-                f"BERT, found layer {without[0]} without; choose mixing norm or alti",
-                kind="unsupported_model",
+                f"BERT, found layer {without[0]} without; choose mixing norm or alti"
             )
     return found

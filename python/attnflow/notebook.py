@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 from uuid import uuid4
 
+from attnflow.attribution import attribute
+from attnflow.errors import Error
 from attnflow.hints import Options
-
-if TYPE_CHECKING:
-    from attnflow.report import Report
+from attnflow.report import Report
 
 # Until the page has said how high it is, and where scripts of outputs are not run.
 _FIRST_HEIGHT = 360
@@ -39,13 +39,9 @@ def cell_html(page: str) -> str:
 
 def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack[Options]) -> None:
     """Shows a report, or attention in any form that attribute() accepts, below the cell; outside notebooks, prints a table."""
-    from attnflow.attribution import attribute
-    from attnflow.errors import Error
-    from attnflow.report import Report
-
     if isinstance(attentions, Report) and (tokens is not None or options):
         given = ", ".join([*(["tokens"] if tokens is not None else []), *options])
-        raise Error(f"expected only a report, found {given} as well; a report brings its own", kind="usage")
+        raise Error(f"expected only a report, found {given} as well; a report brings its own")
     report: Report = attentions if isinstance(attentions, Report) else attribute(attentions, tokens, **options)
     try:
         from IPython import get_ipython
@@ -53,7 +49,5 @@ def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack
     except ImportError:
         print(report)
         return
-    if not hasattr(get_ipython(), "kernel"):  # IPython in a terminal shows no html
-        print(report)
-    else:
-        display(report)
+    is_notebook = hasattr(get_ipython(), "kernel")  # IPython in a terminal shows no html
+    (display if is_notebook else print)(report)

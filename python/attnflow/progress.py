@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
-class Progress:
-    """Called with what is done and how much there is; the library calls it only once a second has passed."""
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int], None]]:
+    """To be called with what is done and how much there is; the library does so only once a second has passed."""
+    bar: Any = None
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._bar: Any = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None:
+    def tell(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
             try:
                 from tqdm.auto import tqdm
             except ImportError:
-                self._bar = False
+                bar = False
             else:
-                self._bar = tqdm(desc=self._name, total=total, leave=False)
-        if self._bar:
-            self._bar.total = total
-            self._bar.update(done - self._bar.n)
+                bar = tqdm(desc="flow", total=total, leave=False)
+        if bar:
+            bar.total = total
+            bar.update(done - bar.n)
 
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar:
-            self._bar.close()
+    try:
+        yield tell
+    finally:
+        if bar:
+            bar.close()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from attnflow import _core
 from attnflow.blank_out import Agreement, MapAgreement
-from attnflow.columns import Tabular
 from attnflow.errors import Error
 from attnflow.hints import unknown_option
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     import numpy as np
+    import pandas
+    import pyarrow
     from numpy.typing import NDArray
-
-    Number = TypeVar("Number", np.float64, np.uint8)
 
 Path = str | PathLike[str]
 
@@ -54,6 +52,41 @@ class Target(NamedTuple):
     value: float  # the logit, less that of the other
 
 
+def _of_core(name: str, meaning: str, method: str | None = None) -> Any:
+    """A property of the core's report; one of a method is there if that was requested."""
+
+    def read(report: Report) -> Any:
+        value = getattr(report._core, name)
+        if method is not None and value is None:
+            raise Error(
+                f"expected values of {method}, found only {', '.join(report.methods)}; pass "
+                f"method={[*report.methods, method]!r}"
+            )
+        return value
+
+    return property(read, doc=meaning)
+
+
+class Tabular:
+    """An object whose columns() can be turned into tables of other packages."""
+
+    def columns(self) -> dict[str, Any]:
+        """Columns of equal length."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """columns() as a pandas data frame."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """columns() as an Arrow table, for Parquet and Polars."""
+        import pyarrow
+
+        return pyarrow.table(self.columns())
+
+
 class Report(Tabular):
     """Raw attention, rollout and flow between the tokens of one input: those that were requested.
 
@@ -65,87 +98,50 @@ class Report(Tabular):
     def __init__(self, core: _core.Report) -> None:
         self._core = core
 
-    @property
-    def tokens(self) -> list[str]:
-        """The input's tokens; empty texts where none were given."""
-        return self._core.tokens
-
-    @property
-    def special(self) -> list[bool]:
-        """Whether each token is special ([CLS], padding, ...): special tokens are computed with but not ranked."""
-        return self._core.special
-
-    @property
-    def layers(self) -> NDArray[np.int64]:
-        """The layers of the values, counted from 1."""
-        return self._core.layers
-
-    @property
-    def causal(self) -> bool:
-        """Whether no token sees a later one, as in decoders."""
-        return self._core.causal
-
-    @property
-    def output_token(self) -> int:
-        """The position of the output token that is shown first."""
-        return self._core.output_token
-
-    @property
-    def output_tokens(self) -> NDArray[np.int64]:
-        """The positions of the rows of raw and rollout."""
-        return self._core.output_tokens
-
-    @property
-    def flow_output_tokens(self) -> NDArray[np.int64]:
-        """The positions of the rows of flow: all of them up to 128 tokens, else `output_token` unless "all" was asked for."""
-        return self._core.flow_output_tokens
-
-    @property
-    def flow_layers(self) -> NDArray[np.int64]:
-        """The layers of flow: `layers`, or for a generation only those that were requested."""
-        return self._core.flow_layers
-
-    @property
-    def generated_text(self) -> str | None:
-        """The text that generate() added to the prompt; `tokens` are the prompt's tokens."""
-        return self._core.generated_text
-
-    @property
-    def generated_tokens(self) -> list[str] | None:
-        """The tokens of the generated text. Row t of the arrays belongs to the position that chose token t."""
-        return self._core.generated_tokens
-
-    @property
-    def raw(self) -> NDArray[np.float64]:
-        """The attention of each layer, heads fused, without the residual."""
-        return self._present("raw", self._core.raw)
-
-    @property
-    def rollout(self) -> NDArray[np.float64]:
-        """Attention rollout down to the input (or to start_layer)."""
-        return self._present("rollout", self._core.rollout)
-
-    @property
-    def flow(self) -> NDArray[np.float64]:
-        """Attention flow: the certified lower end of each enclosure."""
-        return self._present("flow", self._core.flow)
-
-    @property
-    def flow_gap(self) -> NDArray[np.float64]:
-        """How far the upper end of each enclosure lies above `flow`."""
-        return self._present("flow", self._core.flow_gap)
-
-    @property
-    def flow_degenerate(self) -> NDArray[np.uint8]:
-        """Where flow is set by the first or last layer alone: 0 no, 1 by the first layer, 2 by the last."""
-        return self._present("flow", self._core.flow_degenerate)
+    tokens: list[str] = _of_core("tokens", "The input's tokens; empty texts where none were given.")
+    special: list[bool] = _of_core(
+        "special",
+        "Whether each token is special ([CLS], padding, ...): special tokens are computed with but not ranked.",
+    )
+    layers: NDArray[np.int64] = _of_core("layers", "The layers of the values, counted from 1.")
+    causal: bool = _of_core("causal", "Whether no token sees a later one, as in decoders.")
+    output_token: int = _of_core("output_token", "The position of the output token that is shown first.")
+    output_tokens: NDArray[np.int64] = _of_core("output_tokens", "The positions of the rows of raw and rollout.")
+    flow_output_tokens: NDArray[np.int64] = _of_core(
+        "flow_output_tokens",
+        "The positions of the rows of flow: all up to 128 tokens, else `output_token` unless 'all' was asked for.",
+    )
+    flow_layers: NDArray[np.int64] = _of_core(
+        "flow_layers", "The layers of flow: `layers`, or for a generation only those that were requested."
+    )
+    generated_text: str | None = _of_core(
+        "generated_text", "The text that generate() added to the prompt; `tokens` are the prompt's tokens."
+    )
+    generated_tokens: list[str] | None = _of_core(
+        "generated_tokens",
+        "The tokens of the generated text. Row t of the arrays belongs to the position that chose token t.",
+    )
+    notes: list[str] = _of_core("notes", "Notes on how to read the values, as sentences.")
+    raw: NDArray[np.float64] = _of_core("raw", "The attention of each layer, heads fused, without the residual.", "raw")
+    rollout: NDArray[np.float64] = _of_core(
+        "rollout", "Attention rollout down to the input (or to start_layer).", "rollout"
+    )
+    flow: NDArray[np.float64] = _of_core("flow", "Attention flow: the certified lower end of each enclosure.", "flow")
+    flow_gap: NDArray[np.float64] = _of_core(
+        "flow_gap", "How far the upper end of each enclosure lies above `flow`.", "flow"
+    )
+    flow_degenerate: NDArray[np.uint8] = _of_core(
+        "flow_degenerate",
+        "Where flow is set by the first or last layer alone: 0 no, 1 by the first layer, 2 by the last.",
+        "flow",
+    )
 
     @property
     def attention(self) -> NDArray[np.float32]:
         """[layer, head, query, key], with keep_attention=True."""
         found = self._core.attention
         if found is None:
-            raise Error("expected attention that was kept, found none; pass keep_attention=True", kind="usage")
+            raise Error("expected attention that was kept, found none; pass keep_attention=True")
         return found
 
     @property
@@ -169,11 +165,6 @@ class Report(Tabular):
         return Agreement(quantity, blank, value, {method: MapAgreement(*found) for method, found in maps})
 
     @property
-    def notes(self) -> list[str]:
-        """Notes on how to read the values, as sentences."""
-        return self._core.notes
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The settings that the values were computed with, by name."""
         found: dict[str, Any] = json.loads(self._core.settings_json())
@@ -184,14 +175,9 @@ class Report(Tabular):
         """The methods that the report holds: raw, rollout, flow."""
         return [name for name in ("raw", "rollout", "flow") if getattr(self._core, name) is not None]
 
-    def _present(self, method: str, values: NDArray[Number] | None) -> NDArray[Number]:
-        if values is None:
-            raise Error(
-                f"expected values of {method}, found only {', '.join(self.methods)}; pass "
-                f"method={[*self.methods, method]!r}",
-                kind="usage",
-            )
-        return values
+    def _axes(self, method: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The layers and the output tokens of a method's values."""
+        return (self.flow_layers, self.flow_output_tokens) if method == "flow" else (self.layers, self.output_tokens)
 
     # Files.
 
@@ -270,11 +256,9 @@ class Report(Tabular):
         """
         import numpy as np
 
-        layers, outputs, n = self.layers, self.output_tokens, len(self.tokens)
-        if "flow" in self.methods:  # a generation's may be of others
-            layers = np.union1d(layers, self.flow_layers) if self.methods != ["flow"] else self.flow_layers
-        if not self.methods or self.methods == ["flow"]:
-            outputs = self.flow_output_tokens
+        n = len(self.tokens)
+        axes = [self._axes(method) for method in self.methods] or [(self.layers, self.flow_output_tokens)]
+        layers, outputs = (reduce(np.union1d, axis) for axis in zip(*axes, strict=True))  # a generation's differ
         shape = (len(layers), len(outputs), n)
         texts = np.array(self.tokens, dtype=object)
         made = self.generated_tokens
@@ -293,18 +277,14 @@ class Report(Tabular):
             "input_text": spread(texts, 2),
             "input_special": spread(self.special, 2),
         }
-        for method in self.methods:
-            if method != "flow":
-                spaced = np.full(shape, np.nan)
-                spaced[np.searchsorted(layers, self.layers)] = getattr(self, method)
-                columns[method] = spaced.reshape(-1)
-                continue
-            rows = np.searchsorted(outputs, self.flow_output_tokens)
-            of_layers = np.searchsorted(layers, self.flow_layers)
-            for name, absent in (("flow", np.nan), ("flow_gap", np.nan), ("flow_degenerate", 255)):
+        absences = dict.fromkeys(("raw", "rollout", "flow", "flow_gap"), np.nan) | {"flow_degenerate": 255}
+        for name, absent in absences.items():
+            method = name.partition("_")[0]
+            if method in self.methods:
                 values = getattr(self, name)
                 spaced = np.full(shape, absent, values.dtype)
-                spaced[np.ix_(of_layers, rows)] = values
+                of_layers, of_outputs = self._axes(method)
+                spaced[np.ix_(np.searchsorted(layers, of_layers), np.searchsorted(outputs, of_outputs))] = values
                 columns[name] = spaced.reshape(-1)
         return columns
 
@@ -356,8 +336,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
         raise Error(
             "expected view as a text, output_token as a position or None, layers as a list of numbers from 1, method as "
             "names, width as a number of pixels or a text such as 3.3in, font_size as a number and notes as True or False, "
-            f"found {found}",
-            kind="usage",
+            f"found {found}"
         ) from error
     return _figures, options
 
@@ -369,7 +348,7 @@ def _drawn(core: _core.Report, form: str, path: Path | None, figure: Figure) -> 
         return getattr(figures, form)(core, options)
     name = fspath(path)
     if not name.lower().endswith(f".{form}"):
-        raise Error(f"expected a file name ending in .{form}, found '{name}'", kind="usage")
+        raise Error(f"expected a file name ending in .{form}, found '{name}'")
     figures.write(core, name, options)
     return None
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from attnflow import _core, edges
 from attnflow.arrays import as_array
 from attnflow.capture import as_given, capture_with, divide_rows, text_config
-from attnflow.errors import Error
+from attnflow.edges import Found
+from attnflow.errors import Error, bad_input, unsupported
+from attnflow.inputs import Given
 from attnflow.joint import is_encoder_decoder, joint_of
 from attnflow.layers import layers_of
-from attnflow.text import Encoded, head_of, label_of, mask_positions, readable, word_to_ids
+from attnflow.text import Encoded, encode, encode_ids, head_of, label_of, mask_positions, readable, word_to_ids
 
 
 @dataclass
@@ -29,37 +31,12 @@ class Reading:
     def ids(self) -> Sequence[int]:
         return self.parts[-1].ids
 
-    def output_position(self, asked: dict[str, Any], causal: bool) -> int:
-        part = self.parts[0]
-        return _core.output_position(part.tokens, part.special, part.texts, asked, causal)
-
-
-@dataclass
-class Found:
-    """What the report is made of: one of attentions, fused and edges; attentions may stand beside edges."""
-
-    asked: dict[str, Any]
-    output: Any  # the model's
-    attentions: tuple[Any, ...] = ()
-    fused: list[_core.FusedLayer] = field(default_factory=list)
-    joint: tuple[int, int, int] | None = None
-    edges: list[_core.EdgeLayer] = field(default_factory=list)
-    target: _core.Target | None = None
-    notes: _core.Notes = field(default_factory=_core.Notes)
-    running: _core.Running | None = None  # has taken the layers of fused, of which there are the shapes alone
-    position: int | None = (
-        None  # at which the prediction that is explained is made, if another than the usual one may be
-    )
-
 
 def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
     """Runs the model with the mixing that is asked for, or with that which mixing="auto" stands for."""
     if is_encoder_decoder(reading.model):
         if asked.get("mixing") not in (None, "auto", "attention"):
-            raise Error(
-                f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}",
-                kind="usage",
-            )
+            raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
         return _attention(reading, asked, _core.Notes())
     given = asked.get("mixing") or "auto"
     layers = layers_of(reading.model)
@@ -101,30 +78,37 @@ def reading_position(model: Any, ids: Sequence[int]) -> int | None:
     return max((t for t, token in enumerate(ids) if token != padding), default=0)
 
 
-def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> Found:
+def read_generated(reading: Reading, asked: dict[str, Any]) -> Found:
+    """Runs the model on a prompt and what was generated, with the options of a generation."""
+    names = ("renormalize", "any_weights", "threads")
+    of_rows: dict[str, Any] = {name: asked[name] for name in names if name in asked}
+    mixing = asked.get("mixing") or "auto"
+    mixing = mixing if _core.mixing_info(mixing).needs == "terms" else "attention"
+    # The mean over heads is what generations say of the first token as well; of others all heads are needed.
+    found = _run(reading, of_rows | {"mixing": mixing}, _core.Notes(), asked.get("heads") in (None, "mean"))
+    found.asked = asked | {name: value for name, value in found.asked.items() if name in names}
+    return found
+
+
+def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuses: bool = True) -> Found:
+    """fuses: whether the heads of attention are fused as soon as that may be."""
     needs = _core.mixing_info(asked["mixing"]).needs
     if needs == "attention":
-        return _attention(reading, asked, notes)
+        return _attention(reading, asked, notes, fuses)
     keep = as_given if asked.get("keep_attention") else edges.shape_alone
     mixing = asked["mixing"]
     position = None
     if needs == "terms":
-        made = edges.contributions(reading.model, reading.inputs, mixing, keep, int(asked.get("threads") or 0))
+        found = edges.contributions(reading.model, reading.inputs, mixing, keep, int(asked.get("threads") or 0))
     else:
         question = _Question(reading, asked, notes)
         position = question.position
-        made = edges.relevance(reading.model, reading.inputs, mixing, question.logits, question.choice, keep)
-    if made.rounded and asked.get("keep_attention"):
-        asked = divide_rows(asked, rounded=True)
-    return Found(
-        asked,
-        made.output,
-        attentions=made.attentions if asked.get("keep_attention") else (),
-        edges=made.layers,
-        target=made.target,
-        notes=notes,
-        position=position,
-    )
+        found = edges.relevance(reading.model, reading.inputs, mixing, question.logits, question.choice, keep)
+    kept = bool(asked.get("keep_attention"))
+    found.asked = divide_rows(asked, found.rounded and kept)
+    found.attentions = found.attentions if kept else ()
+    found.notes, found.position = notes, position
+    return found
 
 
 class _Question:
@@ -135,10 +119,9 @@ class _Question:
         mixing = asked["mixing"]
         kind = head_of(model)
         if kind is None:
-            raise Error(
+            raise unsupported(
                 f"mixing {mixing}: expected a classifier or a language model, whose score for a class or a token is explained, "
-                f'found {type(model).__name__}, {_other_head(model)}; choose such a model, or mixing="attention"',
-                kind="unsupported_model",
+                f'found {type(model).__name__}, {_other_head(model)}; choose such a model, or mixing="attention"'
             )
         self.kind = kind
         self.position: int | None = None  # None: of the whole text
@@ -146,14 +129,14 @@ class _Question:
             size, name = int(model.config.num_labels), label_of(model)
         else:
             size, name = int(model.get_input_embeddings().weight.shape[0]), partial(readable, tokenizer)
-            self.position = reading.output_position(asked, kind == "next")
+            part = reading.parts[0]
+            self.position = _core.output_position(part.tokens, part.special, part.texts, asked, kind == "next")
         if kind == "masked":
             masks = mask_positions(tokenizer, reading.ids)
             if not masks:
                 raise Error(
                     f"mixing {mixing}: expected a mask token in the text, whose prediction is explained, found none; write "
-                    f"{getattr(tokenizer, 'mask_token', None) or '[MASK]'} in place of the word to predict",
-                    kind="usage",
+                    f"{getattr(tokenizer, 'mask_token', None) or '[MASK]'} in place of the word to predict"
                 )
             if self.position not in masks:
                 self.position = masks[0]
@@ -166,16 +149,16 @@ class _Question:
         dimensions = 2 if self.kind == "classification" else 3
         if logits is None or logits.dim() != dimensions:
             found = "none" if logits is None else f"shape {list(logits.shape)}"
-            raise Error(f"expected logits of {dimensions} dimensions, found {found}", kind="unsupported_model")
+            raise unsupported(f"expected logits of {dimensions} dimensions, found {found}")
         return (logits[0] if self.position is None else logits[0, self.position]), self.position
 
 
-def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> Found:
+def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuses: bool = True) -> Found:
     import torch
 
     model = reading.model
     is_joint = is_encoder_decoder(model)
-    fuses = _core.can_fuse(asked)
+    fuses = fuses and _core.can_fuse(asked)
     running = None if is_joint else _core.running(asked)
 
     lengths: set[int] = set()
@@ -197,9 +180,8 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes) -> F
     with capture_with(model, keep, "mean" if fuses and means and not is_joint else None) as captured, torch.no_grad():
         output = model(**reading.inputs)
     joint = joint_of(model, captured.calls) if is_joint else None
-    found = Found(
-        divide_rows(asked, captured.rounded), output, notes=notes, joint=None if joint is None else joint.shape
-    )
+    found = Found(output, divide_rows(asked, captured.rounded), notes=notes)
+    found.joint = None if joint is None else joint.shape
     if joint is not None and fuses:
         found.fused = [fused(joint.layer(index), index + 1, joint.heads) for index in range(len(joint.steps))]
         return found
@@ -218,24 +200,45 @@ def _other_head(model: Any) -> str:
     return f"whose head is no such one (For{name.partition('For')[2]})" if "For" in name else "which has no head"
 
 
+def row_of(model: Any, ids: Sequence[int]) -> Any:
+    """Numbers of tokens as a batch of one, on the model's device."""
+    import torch
+
+    return torch.tensor([list(ids)], device=next(model.parameters()).device)
+
+
+def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
+    """Token ids of one text as the model is given them, none of them padding."""
+    row = row_of(model, ids)
+    return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
+
+
 def model_name(model: Any) -> str:
     return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
 
 
+def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
+    """The tokens of an input, which are the model's."""
+    if given.ids is not None:
+        check_ids(model, given.ids)
+        return encode_ids(tokenizer, given.ids, given.types)
+    found = encode(tokenizer, given.text, pair=given.pair)
+    check_ids(model, found.ids)
+    return found
+
+
 def check_ids(model: Any, ids: Sequence[int]) -> None:
     if not ids:
-        raise Error("expected text with at least one token, found none", kind="bad_input")
+        raise bad_input("expected text with at least one token, found none")
     if min(ids) < 0:
-        raise Error(
-            f"expected token ids from 0, found {min(ids)}; labels mark what is ignored by negative ids: pass input_ids",
-            kind="bad_input",
+        raise bad_input(
+            f"expected token ids from 0, found {min(ids)}; labels mark what is ignored by negative ids: pass input_ids"
         )
     vocabulary = model.get_input_embeddings().weight.shape[0]
     if max(ids) >= vocabulary:
-        raise Error(
+        raise bad_input(
             f"expected tokens of the model, whose vocabulary has {vocabulary}, found {max(ids)}; the tokenizer belongs to "
-            "another model",
-            kind="bad_input",
+            "another model"
         )
     most = positions(model)
     if most is not None and len(ids) > most:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from attnflow.errors import Error
+from attnflow.errors import Error, bad_input
 
 # Kind, position, logits, whether each class is a yes or no of its own, and what a number is called.
 Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
@@ -17,15 +17,14 @@ Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
 GivenText = tuple[str, list[tuple[int, int, int] | None]]
 
 
-def unicode_text(name: str, text: str) -> str:
+def unicode_text(name: str, text: str, kind: str = "usage") -> str:
     """The text, which must have an encoding: Python's may hold halves of surrogate pairs."""
     try:
         if isinstance(text, str):
             text.encode()
     except UnicodeEncodeError as error:
-        raise Error(
-            f"{name}: expected a text of Unicode characters, found half of a surrogate pair", kind="usage"
-        ) from error
+        where = f"half of a surrogate pair at {error.start}"
+        raise Error(f"{name}: expected a text of Unicode characters, found {where}", kind=kind) from error
     return text
 
 
@@ -36,39 +35,25 @@ class Encoded:
     ids: list[int]
     tokens: list[str]
     special: list[bool]
-    text: GivenText | None  # None where the tokenizer does not say where its tokens stand
-    pair: GivenText | None = None  # a second text, behind the first one's tokens
+    # The text, or the two of a pair; none where the tokenizer does not say where its tokens stand.
+    texts: list[GivenText] = field(default_factory=list)
     types: list[int] | None = None  # token_type_ids, where the tokenizer makes them
 
-    @property
-    def texts(self) -> list[GivenText]:
-        return [one for one in (self.text, self.pair) if one is not None]
 
-
-def encode(
-    tokenizer: Any,
-    text: str,
-    check: Callable[[Sequence[int]], None],
-    name: str = "text",
-    pair: str | None = None,
-    **how: Any,
-) -> Encoded:
+def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = None, **how: Any) -> Encoded:
     """The tokens of a text, or of a pair of texts, with the template around it.
 
     Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
-    as people read them, and they are in no words. check(ids) refuses what the model cannot take.
+    as people read them, and they are in no words.
     """
     given = {name: text} | ({} if pair is None else {"text_pair": pair}) | how
-    if not getattr(tokenizer, "is_fast", False):
-        encoding = _tokenized(tokenizer, given)
-        ids = list(encoding["input_ids"])
-        check(ids)
+    is_fast = getattr(tokenizer, "is_fast", False)
+    encoding = _tokenized(tokenizer, given | ({"return_offsets_mapping": True} if is_fast else {}))
+    ids = list(encoding["input_ids"])
+    if not is_fast:
         flags = tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True)
         tokens = [spelled(tokenizer, token) for token in ids]
-        return Encoded(ids, tokens, [bool(flag) for flag in flags], None, types=_types(encoding))
-    encoding = _tokenized(tokenizer, given | {"return_offsets_mapping": True})
-    ids = list(encoding["input_ids"])
-    check(ids)
+        return Encoded(ids, tokens, [bool(flag) for flag in flags], types=_types(encoding))
     added = tokenizer.added_tokens_decoder
     places: list[tuple[int, int, int] | None] = []
     special: list[bool] = []
@@ -92,14 +77,8 @@ def encode(
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
     second = len(places) if second is None else second
-    return Encoded(
-        ids,
-        pieces,
-        special,
-        (first, places[:second]),
-        None if pair is None else (pair, places[second:]),
-        _types(encoding),
-    )
+    texts = [(first, places[:second]), *([] if pair is None else [(pair, places[second:])])]
+    return Encoded(ids, pieces, special, texts, _types(encoding))
 
 
 def _types(encoding: Any) -> list[int] | None:
@@ -107,20 +86,17 @@ def _types(encoding: Any) -> list[int] | None:
     return None if found is None else list(found)
 
 
-def encode_ids(
-    tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None, check: Callable[[Sequence[int]], None]
-) -> Encoded:
+def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) -> Encoded:
     """Token ids as they are, in the text, or the two texts, that they are decoded to.
 
     What decodes to a text whose tokens are others stands in the text of its tokens one by one.
     """
     ids = list(ids)
-    check(ids)
     ways: tuple[dict[str, Any], ...] = ({}, {"add_special_tokens": False})
     for texts in _decoded(tokenizer, ids):
         for how in ways:
             try:
-                found = encode(tokenizer, texts[0], lambda _: None, pair=texts[1], **how)
+                found = encode(tokenizer, texts[0], pair=texts[1], **how)
             except Error:
                 continue
             if found.ids == ids:
@@ -140,7 +116,7 @@ def encode_ids(
         is_cut = _cut_bytes(tokenizer, token) is not None
         text = so_far if so_far.startswith(text) else text + ("\ufffd" if is_cut else readable(tokenizer, token))
         places.append((begin, len(text), at))
-    return Encoded(ids, tokens, special, (text, places), types=None if types is None else list(types))
+    return Encoded(ids, tokens, special, [(text, places)], None if types is None else list(types))
 
 
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
@@ -168,13 +144,12 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
     try:
         return tokenizer(**given)
     except (TypeError, ValueError) as error:
-        raise Error(
-            f"expected a text that {type(tokenizer).__name__} can encode, found {type(error).__name__}: {error}",
-            kind="bad_input",
+        raise bad_input(
+            f"expected a text that {type(tokenizer).__name__} can encode, found {type(error).__name__}: {error}"
         ) from error
 
 
-def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequence[int]], None]) -> Encoded:
+def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
     """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end, which may be
     several tokens (mBART's end and language).
     """
@@ -182,30 +157,26 @@ def encode_target(model: Any, tokenizer: Any, text: str, check: Callable[[Sequen
     if start is None:
         start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
     if start is None:
-        raise Error(
-            f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none", kind="usage"
-        )
-    first = Encoded([int(start)], [str(tokenizer.convert_ids_to_tokens(int(start)))], [True], None)
-    check(first.ids)
+        raise Error(f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none")
+    first = Encoded([int(start)], [str(tokenizer.convert_ids_to_tokens(int(start)))], [True])
     if text == "":
-        return Encoded(first.ids, first.tokens, first.special, ("", [None]))
-    rest = encode(tokenizer, text, check, "text_target")
+        return Encoded(first.ids, first.tokens, first.special, [("", [None])])
+    rest = encode(tokenizer, text, "text_target")
     end = _end_of_text(tokenizer, text, rest)
-    whole = Encoded(
+    return Encoded(
         first.ids + rest.ids[:end],
         first.tokens + rest.tokens[:end],
         first.special + rest.special[:end],
-        None if rest.text is None else (text, [None, *rest.text[1][:end]]),
+        [(text, [None, *places[:end]]) for _, places in rest.texts],
     )
-    check(whole.ids)
-    return whole
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
     """Behind the last token of the text itself: what follows the tokenizer has added. Special tokens that the text spells stay."""
     end = len(encoded.ids)
-    if encoded.text is not None:
-        while end > 0 and encoded.text[1][end - 1] is None:
+    if encoded.texts:
+        _, places = encoded.texts[0]
+        while end > 0 and places[end - 1] is None:
             end -= 1
         return end
     alone = list(tokenizer(text_target=text, add_special_tokens=False)["input_ids"])
@@ -222,8 +193,7 @@ def require_words(tokenizer: Any) -> None:
     if not getattr(tokenizer, "is_fast", False):
         raise Error(
             "words: expected a tokenizer that says where its tokens stand in the text (is_fast), found "
-            f"{type(tokenizer).__name__}; load it with AutoTokenizer.from_pretrained(name), or omit words",
-            kind="usage",
+            f"{type(tokenizer).__name__}; load it with AutoTokenizer.from_pretrained(name), or omit words"
         )
 
 
@@ -304,8 +274,9 @@ def head_of(model: Any) -> str | None:
     return None
 
 
-def numbers(logits: Any) -> Any:
-    return logits.detach().float().cpu().contiguous().numpy()
+def numbers(tensor: Any) -> Any:
+    """Of a tensor of any type and device, float32 for the core."""
+    return tensor.detach().float().cpu().contiguous().numpy()
 
 
 def readable(tokenizer: Any, token: int) -> str:

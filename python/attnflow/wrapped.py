@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnflow.errors import Error
+from attnflow.errors import unsupported
 
 # By package and class: the attribute that holds the wrapped model.
 _HELD_AS = {
@@ -42,9 +42,8 @@ def _adapted(model: Any) -> Any:
     """PEFT puts LoRA and its relatives into the model's own layers, which then run as part of them."""
     prompt = next((one for one in model.peft_config.values() if getattr(one, "is_prompt_learning", False)), None)
     if prompt is not None:
-        raise Error(
+        raise unsupported(
             f"expected an adapter inside the model's layers, such as LoRA, found {type(prompt).__name__}, which puts virtual "
-            "tokens before the text; pass the model without it, or one it was merged into",
-            kind="unsupported_model",
+            "tokens before the text; pass the model without it, or one it was merged into"
         )
     return model.get_base_model()

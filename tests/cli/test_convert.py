@@ -15,9 +15,7 @@ TEXT = "The key to the cabinets is on the table, isn't it? 24 Caf\u00e9s \U0001f
 
 class ConvertTest(CommandTest):
     def explained(self, model, name):
-        self.run_program(
-            *("explain", TEXT, "--model", model, "--method", "raw", "--keep-attention", "-o", name),
-        )
+        self.run_program(*("explain", TEXT, "--model", model, "--method", "raw", "--keep-attention", "-o", name))
         with np.load(self.folder / name) as arrays:
             return dict(arrays)
 

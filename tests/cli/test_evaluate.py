@@ -133,10 +133,7 @@ class OtherTasksTest(EvaluateTest):
         report = self.evaluate("sentiment", "--data", self.data, "--model", MODELS / "distilbert_classification")
         self.assertEqual(
             report["scores"],
-            [
-                {"score": "gradient", "target": "logit:positive"},
-                {"score": "gradient", "target": "logit:predicted"},
-            ],
+            [{"score": "gradient", "target": "logit:positive"}, {"score": "gradient", "target": "logit:predicted"}],
         )
         self.assertEqual(report["settings"]["relevance"], ["column-max", "row"])
         self.assertEqual(report["task"], "sentiment")

@@ -236,9 +236,7 @@ ENCODERS = {
         ),
         Family("deberta-v2", DISTANCES | {"position_buckets": 4, "position_biased_input": False}, values="value_proj"),
         Family(
-            "deberta-v2 placed",
-            DISTANCES | {"max_relative_positions": 6, "type_vocab_size": 2},
-            values="value_proj",
+            "deberta-v2 placed", DISTANCES | {"max_relative_positions": 6, "type_vocab_size": 2}, values="value_proj"
         ),
         Family("modernbert", {"local_attention": 4}),
         Family("bert tags"),
@@ -293,12 +291,7 @@ DECODERS = {
         "stablelm": {"given": {"use_qkv_bias": True, "num_key_value_heads": 4}},
         "opt": {"given": {"dropout": 0.0}},
         "gpt_neo": {
-            "given": {
-                "num_layers": 4,
-                "num_heads": 4,
-                "window_size": 6,
-                "attention_types": [[["global", "local"], 2]],
-            },
+            "given": {"num_layers": 4, "num_heads": 4, "window_size": 6, "attention_types": [[["global", "local"], 2]]},
             "values": "v_proj",
         },
         "gptj": {"given": {"rotary_dim": 4}, "values": "v_proj"},
@@ -329,7 +322,7 @@ DECODERS = {
                 "multi_query": False,
                 "parallel_attn": False,
                 "bias": True,
-            },
+            }
         },
         "gemma3_text": {"given": {"head_dim": 12, "sliding_window": 6, "query_pre_attn_scalar": 5}},
         "gpt2 classes": {},

@@ -176,14 +176,10 @@ class EvaluateTest(unittest.TestCase):
 
     def test_scores_by_autograd(self):
         self.assertIsNotNone(TORCH_PYTHON, "ATTNFLOW_TORCH_PYTHON names no Python with PyTorch: run ./dev test oracle")
-        for model in (
-            "distilbert_classification",
-            "albert_classification",
-            "megatron_bert_classification",
-        ):
+        for model in ("distilbert_classification", "albert_classification", "megatron_bert_classification"):
             with self.subTest(model):
                 self.evaluate(
-                    *(model, "--scores", ",".join(SCORES), "--targets", "probability,logit:1,difference:predicted"),
+                    *(model, "--scores", ",".join(SCORES), "--targets", "probability,logit:1,difference:predicted")
                 )
                 done = self.run_command(
                     TORCH_PYTHON, HERE / "autograd_oracle.py", MODELS / model, self.folder / "out.json"

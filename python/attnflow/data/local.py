@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from attnflow import _core
 from attnflow.data.rows import Explainer, schema, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
+from attnflow.runs import model_name
 
 if TYPE_CHECKING:
     import pyarrow
@@ -53,8 +55,7 @@ def explain(
     """
     if rows_per_file < 1 or not 0 <= worker < workers:
         raise Error(
-            f"expected rows_per_file from 1 and worker from 0 to {workers - 1}, found {rows_per_file} and {worker}",
-            kind="usage",
+            f"expected rows_per_file from 1 and worker from 0 to {workers - 1}, found {rows_per_file} and {worker}"
         )
     _require_rows(dataset)
     explainer = Explainer(model, tokenizer, column, target_column, **options)
@@ -96,14 +97,13 @@ def _require_rows(dataset: Any) -> None:
     if advice or isinstance(dataset, str | Mapping) or not (_is_indexed(dataset) or isinstance(dataset, Iterable)):
         raise Error(
             f"expected an iterable of texts or rows, such as a list or one split of a dataset, found "
-            f"{type(dataset).__module__.partition('.')[0]}.{type(dataset).__name__}{advice}",
-            kind="usage",
+            f"{type(dataset).__module__.partition('.')[0]}.{type(dataset).__name__}{advice}"
         )
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
         raise Error(
-            "expected the package pyarrow, which writes Parquet files, found none; install it with pip", kind="usage"
+            "expected the package pyarrow, which writes Parquet files, found none; install it with pip"
         ) from error
 
 
@@ -125,8 +125,7 @@ def _refuse_beyond(place: Path, rows: int, rows_per_file: int) -> None:
         if number * rows_per_file + kept > rows:
             raise Error(
                 f"expected no more rows in '{place}' than the dataset's {rows}, found {path.name} from a longer dataset with row "
-                f"{number * rows_per_file + kept - 1}; choose an empty folder",
-                kind="usage",
+                f"{number * rows_per_file + kept - 1}; choose an empty folder"
             )
 
 
@@ -139,8 +138,7 @@ def _require_same_texts(path: Path, expected: list[str | None]) -> None:
         if first[name] != value:
             raise Error(
                 f"expected the {name} of the dataset in the first row of '{path}', {_shortened(value)}, found "
-                f"{_shortened(first[name])} from another dataset; choose an empty folder",
-                kind="usage",
+                f"{_shortened(first[name])} from another dataset; choose an empty folder"
             )
 
 
@@ -154,7 +152,7 @@ def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
     import pyarrow.parquet as pq
 
     if not Path(folder).is_dir():
-        raise Error(f"expected a folder written by explain(), found none at '{folder}'", kind="usage")
+        raise Error(f"expected a folder written by explain(), found none at '{folder}'")
     tables = [pq.read_table(path, schema=schema()) for path in sorted(Path(folder).glob("rows-*.parquet"))]
     return pa.concat_tables(tables) if tables else schema().empty_table()
 
@@ -165,28 +163,20 @@ def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
     """
     if _is_indexed(dataset):
         whole: Any = dataset
-        count = len(whole)
-        for number in range(-(-count // size)):
-            begin, end = number * size, min((number + 1) * size, count)
-
-            yield number, end - begin, partial(_between, whole, begin, end)
+        for number, begin in enumerate(range(0, len(whole), size)):
+            places = range(begin, min(begin + size, len(whole)))
+            yield number, len(places), partial(map, whole.__getitem__, places)
         return
     rows = iter(dataset)
-    number = 0
-    while True:
-        part = [row for _, row in zip(range(size), rows, strict=False)]
+    for number in itertools.count():
+        part = list(itertools.islice(rows, size))
         if not part:
             return
         yield number, len(part), partial(iter, part)
-        number += 1
 
 
 def _is_indexed(dataset: Any) -> bool:
     return hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__") and not hasattr(dataset, "keys")
-
-
-def _between(dataset: Any, begin: int, end: int) -> Iterator[Any]:
-    return (dataset[at] for at in range(begin, end))
 
 
 def _plain(value: Any) -> Any:
@@ -196,8 +186,6 @@ def _plain(value: Any) -> Any:
 
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     """Writes what the folder's rows are made by, or compares it."""
-    from attnflow.runs import model_name
-
     # Threads change no number.
     asked = {
         name: value for name, value in sorted(explainer.options.items()) if value is not None and name != "threads"
@@ -216,16 +204,13 @@ def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     path = place / _SETTINGS
     if not path.exists():
         if any(place.glob("rows-*.parquet")):
-            raise Error(
-                f"expected {_SETTINGS} next to the rows in '{place}', found none; choose an empty folder", kind="usage"
-            )
+            raise Error(f"expected {_SETTINGS} next to the rows in '{place}', found none; choose an empty folder")
         _replace(path, json.dumps(made_by, indent=1).encode(), only_new=True)
     found = json.loads(path.read_text(encoding="utf-8"))
     for name, value in made_by.items():
         if found.get(name) != value:
             raise Error(
-                f"expected the same {name} as in the folder, {found.get(name)}, found {value}; choose another folder",
-                kind="usage",
+                f"expected the same {name} as in the folder, {found.get(name)}, found {value}; choose another folder"
             )
 
 
@@ -242,10 +227,7 @@ def _replace(path: Path, content: bytes, only_new: bool = False) -> None:
     """A whole file or none, whenever the process ends; with `only_new`, what another one wrote first stays."""
     beside = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
     try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _write_through(open(beside, "wb"), content)
         if only_new:
             with contextlib.suppress(FileExistsError):
                 _link(beside, path, content)
@@ -262,7 +244,11 @@ def _link(beside: Path, path: Path, content: bytes) -> None:
     except FileExistsError:
         raise
     except OSError:
-        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        _write_through(open(path, "xb"), content)
+
+
+def _write_through(file: BinaryIO, content: bytes) -> None:
+    with file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

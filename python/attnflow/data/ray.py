@@ -32,13 +32,12 @@ def _number_of(row: Mapping[str, Any], column: str | None) -> int:
     if column is None:
         return -1
     if column not in row:
-        raise Error(f"index: expected a column {column!r}, found {', '.join(map(repr, row)) or 'none'}", kind="usage")
+        raise Error(f"index: expected a column {column!r}, found {', '.join(map(repr, row)) or 'none'}")
     number = row[column]
     if not isinstance(number, int) or isinstance(number, bool) or not -(2**63) <= number < 2**63:
         raise Error(
             f"index: expected whole numbers of 64 bits in the column {column!r}, found {number!r}; omit index, or number "
-            "the rows",
-            kind="usage",
+            "the rows"
         )
     return number
 
@@ -67,12 +66,9 @@ def explain_ray(
     try:
         import ray.data
     except ImportError as error:
-        raise Error(f"expected Ray Data ({error}); pip install attnflow[ray]", kind="usage") from error
+        raise Error(f"expected Ray Data ({error}); pip install attnflow[ray]") from error
     if not hasattr(dataset, "map_batches"):
-        raise Error(
-            f"expected a dataset of ray.data, found {type(dataset).__name__}; use explain() for other datasets",
-            kind="usage",
-        )
+        raise Error(f"expected a dataset of ray.data, found {type(dataset).__name__}; use explain() for other datasets")
     given = {"threads": 1, **options}
     row_options(given)  # before an actor loads a model
     names = dataset.columns(fetch_if_missing=False)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
-from attnflow.errors import Error
+from attnflow.capture import explained
+from attnflow.errors import Error, bad_input
+from attnflow.explanation import check_options, check_target, explain
 from attnflow.hints import TextOptions
+from attnflow.report import Report
+from attnflow.text import require_words, unicode_text
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from attnflow.report import Report
 
 
 def schema() -> pyarrow.Schema:
@@ -57,8 +60,7 @@ def row_of(report: Report) -> dict[str, Any]:
         "notes": report.notes,
     }
     for method in report.methods:
-        outputs = report.flow_output_tokens if method == "flow" else report.output_tokens
-        row = outputs.tolist().index(report.output_token)
+        row = report._axes(method)[1].tolist().index(report.output_token)
         found[method] = getattr(report, method)[-1, row].copy()
     said = report.predictions
     if said:
@@ -68,13 +70,9 @@ def row_of(report: Report) -> dict[str, Any]:
 
 def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of every row; what is wrong with them is an error."""
-    from attnflow.explanation import check_options
-
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
-        raise Error(
-            "keep_attention: expected False for a corpus, whose rows hold no attention, found True", kind="usage"
-        )
+        raise Error("keep_attention: expected False for a corpus, whose rows hold no attention, found True")
     check_options(asked)
     return asked
 
@@ -90,10 +88,6 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
-        from attnflow.capture import explained
-        from attnflow.explanation import check_target
-        from attnflow.text import require_words
-
         self.model = model = explained(model)
         self.tokenizer = tokenizer
         self.column = column
@@ -108,8 +102,6 @@ class Explainer:
         """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at fault, its
         column `error` says so; an error in the model, the machine or the options is raised.
         """
-        from attnflow.explanation import explain
-
         found: dict[str, Any] = {"index": index}
         try:
             found["text"] = text = self._text(given, self.column)
@@ -125,30 +117,24 @@ class Explainer:
 
     def texts_of(self, given: Any) -> list[str | None]:
         """The text of a row and its target_text, as they are kept."""
-        found: list[str | None] = [None, None]
-        try:
-            found[0] = self._text(given, self.column)
+        found: list[str | None] = []
+        with suppress(Error):
+            found.append(self._text(given, self.column))
             if self.target_column is not None:
-                found[1] = self._text(given, self.target_column)
-        except Error:
-            pass
-        return found
+                found.append(self._text(given, self.target_column))
+        return [*found, None, None][:2]
 
     def _text(self, given: Any, column: str) -> str:
         if isinstance(given, str) and column == self.column:
-            return _valid(given)
+            return unicode_text("text", given, "bad_input")
         if not isinstance(given, Mapping):
-            raise Error(
-                f"expected a text or a row with the column {column!r}, found {type(given).__name__}", kind="bad_input"
-            )
+            raise bad_input(f"expected a text or a row with the column {column!r}, found {type(given).__name__}")
         if column not in given:
-            raise Error(
-                f"expected a column {column!r}, found {', '.join(map(repr, given)) or 'none'}", kind="bad_input"
-            )
+            raise bad_input(f"expected a column {column!r}, found {', '.join(map(repr, given)) or 'none'}")
         value = given[column]
         if not isinstance(value, str):
-            raise Error(f"expected a text in {column!r}, found {type(value).__name__}", kind="bad_input")
-        return _valid(value)
+            raise bad_input(f"expected a text in {column!r}, found {type(value).__name__}")
+        return unicode_text(column, value, "bad_input")
 
 
 # Options that name places or words, which one text has and another has not.
@@ -157,15 +143,6 @@ _OF_TEXT = ("output_token", "mask_columns", "referents")
 
 def _is_of_row(error: Error) -> bool:
     return error.kind in ("bad_input", "input_too_long") or (error.kind == "usage" and str(error).startswith(_OF_TEXT))
-
-
-def _valid(text: str) -> str:
-    """Text that a file can hold."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise Error(f"expected Unicode text, found half a character at {error.start}", kind="bad_input") from error
-    return text
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:

@@ -6,7 +6,6 @@ import sys
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,13 +13,10 @@ import numpy as np
 import torch
 import transformers
 from attnflow.by_rows import _is_of_rows, blocks_of, fuse_by_rows
+from loading import PackageTest, loaded
 
 import attnflow
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-transformers.logging.set_verbosity_error()
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
 BERT = (transformers.BertConfig, {"pad_token_id": 0})
 LLAMA = (transformers.LlamaConfig, {"num_key_value_heads": 2})
@@ -133,7 +129,7 @@ class ByRows(PackageTest):
             self.assertEqual(calls.call_count, 0)
 
     def test_reports_are_the_same(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(ROOT / "tests" / "golden" / "models" / "bert_masked_lm")
+        tokenizer = loaded()[1]
         model, _ = models(BERT, vocab_size=len(tokenizer))
         text = "the key to the cabinets is here " * 40
         for options, count in (({}, 2), ({"heads": "mean"}, 2), ({"heads": "max"}, 0), ({"renormalize": True}, 0)):

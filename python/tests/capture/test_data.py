@@ -16,14 +16,11 @@ from unittest import mock
 import numpy as np
 import pyarrow.parquet as pq
 import transformers
+from loading import MODELS, PackageTest, loaded
 
 import attnflow
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-transformers.logging.set_verbosity_error()
-BERT = ROOT / "tests" / "golden" / "models" / "bert_classification"
+BERT = MODELS / "bert_classification"
 TEXTS = [f"the key {'is ' * (number % 5)}here" for number in range(23)]
 
 
@@ -32,8 +29,7 @@ class Slow:
 
 
 def load() -> tuple[Any, Any]:
-    model = transformers.AutoModelForSequenceClassification.from_pretrained(BERT).eval()
-    return model, transformers.AutoTokenizer.from_pretrained(BERT)
+    return loaded(BERT.name)
 
 
 class Corpus(PackageTest):
@@ -273,8 +269,6 @@ class Ray(PackageTest):
         folder = str(BERT)
 
         def load_there() -> tuple[Any, Any]:  # a function of its own travels to the workers
-            import transformers
-
             model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
             return model, transformers.AutoTokenizer.from_pretrained(folder)
 

@@ -26,17 +26,14 @@ import transformers
 from attnflow.capture import _at_work, as_given
 from attnflow.hooks import given_tensor
 from attnflow.layers import known_families, layers_of, parts_of
+from loading import ROOT, PackageTest, loaded
 
 import attnflow
 from attnflow import _core, attnlrp, edges
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
 sys.path.insert(0, str(ROOT / "tests" / "families"))
 import families  # noqa: E402
 
-transformers.logging.set_verbosity_error()
 transformers.utils.logging.disable_progress_bar()
 
 TOLERANCE = 1e-5
@@ -74,14 +71,17 @@ class Saved:
         )
         self.text = families.TEXT if family.is_decoder or family.head else families.TEXT.replace("old", "[MASK]")
 
+    def explain(self, **options: Any) -> attnflow.Report:
+        report: attnflow.Report = attnflow.explain(self.model, self.tokenizer, self.text, **options)
+        return report
+
 
 class Golden(Saved):
     """A classifier of tests/golden."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.text = folder, "the keys"
-        self.model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model, self.tokenizer = loaded(folder.name)
 
 
 class EdgesTest(PackageTest):
@@ -105,7 +105,7 @@ class EdgesTest(PackageTest):
     def same(self, saved: Saved, mixing: str | None, **options: Any) -> None:
         expected, arrays = self.program(saved, mixing, **options)
         asked = options if mixing is None else options | {"mixing": mixing}
-        report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=False, **asked)
+        report = saved.explain(check=False, **asked)
         found = json.loads(report.to_json())
         tolerance = GRADIENTS if mixing in RELEVANCE else ZEROING if mixing == "value-zeroing" else TOLERANCE
         of_layer = found["settings"]["mixing"] in RELEVANCE
@@ -205,7 +205,7 @@ class SameAsProgram(EdgesTest):
             with self.subTest(mixing=mixing, **options):
                 expected, _ = self.program(saved, mixing, method="raw,rollout", **options)
                 ask: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", **options}
-                report = attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
+                report = saved.explain(check=True, **ask)
                 found = json.loads(report.to_json())["agreement"]
                 self.assertEqual(found["quantity"], expected["agreement"]["quantity"])
                 for one, other in zip(found["maps"], expected["agreement"]["maps"], strict=True):
@@ -216,16 +216,16 @@ class SameAsProgram(EdgesTest):
             with self.subTest("no prediction", token=token):
                 ask = {"mixing": "attention", "output_token": token}
                 self.assertNotIn("agreement", self.program(saved, **ask)[0])
-                self.assertIsNone(attnflow.explain(saved.model, saved.tokenizer, saved.text, **ask).agreement)
+                self.assertIsNone(saved.explain(**ask).agreement)
                 with self.assertRaisesRegex(
                     attnflow.Error, "expected an output token at which the model makes a prediction"
                 ):
-                    attnflow.explain(saved.model, saved.tokenizer, saved.text, check=True, **ask)
+                    saved.explain(check=True, **ask)
 
     def test_words_and_attention(self) -> None:
         bert = self.saved("bert")
-        report = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing="relevance", keep_attention=True)
-        plain = attnflow.explain(bert.model, bert.tokenizer, bert.text, mixing="attention", keep_attention=True)
+        report = bert.explain(mixing="relevance", keep_attention=True)
+        plain = bert.explain(mixing="attention", keep_attention=True)
         np.testing.assert_allclose(report.attention, plain.attention, atol=1e-6)
 
 
@@ -246,9 +246,9 @@ class Laws(EdgesTest):
             with mock.patch.object(edges._Run, "terms", checked):
                 made = edges.contributions(saved.model, {"input_ids": ids}, "alti", as_given)
             with self.subTest(name):
-                self.assertEqual(len(errors), len(made.layers))
+                self.assertEqual(len(errors), len(made.edges))
                 self.assertLess(max(errors), TOLERANCE)
-                for layer in made.layers:
+                for layer in made.edges:
                     np.testing.assert_allclose(layer.weights.sum(axis=1), 1.0, rtol=1e-12)
 
     def test_relevance_is_complete(self) -> None:
@@ -285,7 +285,7 @@ class Laws(EdgesTest):
         with torch.no_grad():
             logits = saved.model(input_ids=ids).logits[0, -1]
         value = float(logits[made.target.index] - logits[made.target.against])
-        self.assertEqual(len(sums), len(made.layers))
+        self.assertEqual(len(sums), len(made.edges))
         np.testing.assert_allclose([found for found, _ in sums], [expected for _, expected in sums], atol=1e-5)
         self.assertAlmostEqual(sums[0][0], value, places=5)
 
@@ -298,14 +298,14 @@ class Users(EdgesTest):
             pass
 
         llama = self.saved("llama")
-        expected = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        expected = llama.explain(mixing="relevance", check=False)
         for layer in llama.model.model.layers:
             layer.__class__ = Another
         ask: dict[str, Any] = {"mixing": "relevance", "check": False}
         with self.assertRaisesRegex(attnflow.Error, r'known \(bert, .*register_layer.*mixing="attention"') as caught:
-            attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+            llama.explain(**ask)
         self.assertEqual(caught.exception.kind, "unsupported_model")
-        usual = attnflow.explain(llama.model, llama.tokenizer, llama.text, check=False)
+        usual = llama.explain(check=False)
         self.assertEqual(usual.settings["mixing"], "attention")
         self.assertTrue(any("relevance, the default for decoders, is not available" in note for note in usual.notes))
 
@@ -317,9 +317,9 @@ class Users(EdgesTest):
                 rest=lambda layer, y: y + layer.mlp(layer.post_attention_layernorm(y)),
             ),
         )
-        found = attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+        found = llama.explain(**ask)
         self.assert_same_bits(found.rollout, expected.rollout)
-        self.assertEqual(attnflow.explain(llama.model, llama.tokenizer, llama.text).settings["mixing"], "relevance")
+        self.assertEqual(llama.explain().settings["mixing"], "relevance")
 
     def test_modules_called_by_keyword(self) -> None:
         """Layers, norms, projections and activations."""
@@ -330,9 +330,7 @@ class Users(EdgesTest):
         ):
             saved = self.saved(name)
             mixings = ("alti", "relevance")
-            expected = [
-                attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask) for mixing in mixings
-            ]
+            expected = [saved.explain(mixing=mixing, **ask) for mixing in mixings]
             layers = [layer for layer, _ in layers_of(saved.model)]
             for module in (*layers, *(layer.get_submodule(path) for layer in layers for path in paths)):
                 kind = type(module)
@@ -348,7 +346,7 @@ class Users(EdgesTest):
                 module.__class__ = own
             for mixing, one in zip(mixings, expected, strict=True):
                 with self.subTest(name, mixing=mixing):
-                    found = attnflow.explain(saved.model, saved.tokenizer, saved.text, mixing=mixing, **ask)
+                    found = saved.explain(mixing=mixing, **ask)
                     np.testing.assert_allclose(found.rollout, one.rollout, atol=1e-6)
         with self.assertRaisesRegex(
             attnflow.Error, "Linear to be called with a tensor, found 0 arguments and no keywords"
@@ -373,11 +371,11 @@ class Users(EdgesTest):
                 return self.linear(input)
 
         opt = self.saved("opt")
-        expected = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        expected = opt.explain(mixing="alti", check=False)
         for layer, _ in layers_of(opt.model):
             self.assertGreater(float(layer.self_attn.out_proj.bias.abs().max()), 0)
             layer.self_attn.out_proj = Quantised(layer.self_attn.out_proj).eval()
-        found = attnflow.explain(opt.model, opt.tokenizer, opt.text, mixing="alti", check=False)
+        found = opt.explain(mixing="alti", check=False)
         np.testing.assert_allclose(found.rollout, expected.rollout, atol=1e-6)
 
     def test_layers_that_are_made_otherwise_are_refused(self) -> None:
@@ -405,13 +403,13 @@ class Users(EdgesTest):
             attnflow.register_layer(Scaled, parts)
             for mixing in ("alti", "relevance"):
                 with self.subTest(message, mixing=mixing), self.assertRaisesRegex(attnflow.Error, message):
-                    attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing=mixing)
+                    llama.explain(mixing=mixing)
         attnflow.register_layer(Scaled, right)
         for layer in llama.model.model.layers:
             layer.self_attn.o_proj.register_forward_hook(lambda _, __, output: output * 0.5)
         # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
         with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
-            attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti")
+            llama.explain(mixing="alti")
         neox = self.saved("gpt_neox")
 
         class Beside(transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXLayer):  # type: ignore[misc]
@@ -421,12 +419,12 @@ class Users(EdgesTest):
         for layer in neox.model.gpt_neox.layers:
             layer.__class__ = Beside
         with self.assertRaisesRegex(attnflow.Error, "layer 1 .* expected mlp to return the output of the projection"):
-            attnflow.explain(neox.model, neox.tokenizer, neox.text, mixing="relevance")
+            neox.explain(mixing="relevance")
         gemma = self.saved("gemma2")
         for layer in gemma.model.model.layers:
             layer.post_attention_layernorm.register_forward_hook(lambda _, __, output: output + 0.1)
         with self.assertRaisesRegex(attnflow.Error, "post_attention_layernorm to be an RMS norm, found Gemma2RMSNorm"):
-            attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti")
+            gemma.explain(mixing="alti")
         with self.assertRaisesRegex(attnflow.Error, "path of a projection"):
             attnflow.LayerParts(projection="o_proj")
         with self.assertRaisesRegex(attnflow.Error, "the class of a layer"):
@@ -436,9 +434,9 @@ class Users(EdgesTest):
         llama = self.saved("llama")
         llama.model.model.layers[1].mlp.act_fn = torch.nn.LogSoftmax(dim=-1).eval()
         with self.assertRaisesRegex(attnflow.Error, 'found log_softmax of 1 activation; .* choose mixing="alti"'):
-            attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance")
-        attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="alti", check=False)
-        usual = attnflow.explain(llama.model, llama.tokenizer, llama.text, check=False)
+            llama.explain(mixing="relevance")
+        llama.explain(mixing="alti", check=False)
+        usual = llama.explain(check=False)
         self.assertEqual(usual.settings["mixing"], "attention")
 
     def test_other_questions_are_refused(self) -> None:
@@ -453,7 +451,7 @@ class Users(EdgesTest):
             (gpt2, {"mixing": "relevance", "residual": 0.2}, "does not allow residual"),
         ):
             with self.subTest(**options), self.assertRaisesRegex(attnflow.Error, message):
-                attnflow.explain(saved.model, saved.tokenizer, saved.text, **options)
+                saved.explain(**options)
         with self.assertRaisesRegex(attnflow.Error, "a mask token in the text"):
             attnflow.explain(bert.model, bert.tokenizer, "the key", mixing="relevance")
         base = bert.model.bert
@@ -482,7 +480,7 @@ class Users(EdgesTest):
                 try:
                     inference_mode: Any = torch.inference_mode
                     with inference_mode():
-                        attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance")
+                        llama.explain(mixing="relevance")
                 except RuntimeError:
                     self.assertTrue(fails)
             self.assertEqual(state(), before)
@@ -493,7 +491,7 @@ class Users(EdgesTest):
     def test_other_threads_run_the_model_as_it_is(self) -> None:
         llama = self.saved("llama")
         ids = torch.tensor([llama.tokenizer("another text")["input_ids"]])
-        expected = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        expected = llama.explain(mixing="relevance", check=False)
         make = _core.relevance_layer
 
         def beside(*given: Any) -> Any:
@@ -507,7 +505,7 @@ class Users(EdgesTest):
             return make(*given)
 
         with mock.patch.object(_core, "relevance_layer", beside):
-            found = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+            found = llama.explain(mixing="relevance", check=False)
         self.assert_same_bits(found.rollout, expected.rollout)
 
     def test_the_model_is_changed_only_while_no_other_capture_is_at_work(self) -> None:
@@ -528,7 +526,7 @@ class Users(EdgesTest):
         def beside(*given: Any) -> Any:
             def explain() -> None:
                 try:
-                    attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+                    llama.explain(**ask)
                 except attnflow.Error as error:
                     refused.append(str(error))
 
@@ -539,7 +537,7 @@ class Users(EdgesTest):
             return make(*given)
 
         with mock.patch.object(attnlrp, "rules", watched), mock.patch.object(_core, "relevance_layer", beside):
-            attnflow.explain(llama.model, llama.tokenizer, llama.text, **ask)
+            llama.explain(**ask)
         self.assertEqual(entered, [True, True])
         self.assertEqual(len(refused), len(llama.model.model.layers))
         self.assertRegex(refused[0], "one capture at a time")
@@ -547,12 +545,12 @@ class Users(EdgesTest):
 
     def test_half_precision(self) -> None:
         llama = self.saved("llama")
-        exact = attnflow.explain(llama.model, llama.tokenizer, llama.text, mixing="relevance", check=False)
+        exact = llama.explain(mixing="relevance", check=False)
         half = attnflow.explain(llama.model.bfloat16(), llama.tokenizer, llama.text, mixing="relevance", check=False)
         correlation = np.corrcoef(half.rollout[-1, -1], exact.rollout[-1, -1])[0, 1]
         self.assertGreater(correlation, 0.9)
         gemma = self.saved("gemma2")  # whose norm behind the projection is held against what it gives
-        exact = attnflow.explain(gemma.model, gemma.tokenizer, gemma.text, mixing="alti", check=False)
+        exact = gemma.explain(mixing="alti", check=False)
         half = attnflow.explain(gemma.model.bfloat16(), gemma.tokenizer, gemma.text, mixing="alti", check=False)
         self.assertLess(np.abs(half.rollout - exact.rollout).max(), 0.05)
 

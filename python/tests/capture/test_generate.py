@@ -5,31 +5,19 @@ from __future__ import annotations
 import json
 import pickle
 import re
-import sys
 import unittest
 import warnings
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
 import transformers
+from loading import DECODERS, PackageTest, loaded
 
 import attnflow
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-transformers.logging.set_verbosity_error()
-DECODERS = ROOT / "tests" / "golden" / "decoders"
 PROMPT = "the key to"
-
-
-def loaded(name: str) -> tuple[Any, Any]:
-    folder = DECODERS / name
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
-    return model, transformers.AutoTokenizer.from_pretrained(folder)
 
 
 class SameAsProgram(PackageTest):
@@ -233,14 +221,8 @@ class Generate(PackageTest):
                 attnflow.generate(self.model, self.tokenizer, PROMPT, **options)  # type: ignore[arg-type]
         with self.assertRaisesRegex(attnflow.Error, "prompt: expected a text, .* found int"):
             attnflow.generate(self.model, self.tokenizer, 3)
-        bert = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
         with self.assertRaises(attnflow.Error):
-            attnflow.generate(
-                transformers.AutoModelForMaskedLM.from_pretrained(bert).eval(),
-                transformers.AutoTokenizer.from_pretrained(bert),
-                "the key",
-                tokens=2,
-            )
+            attnflow.generate(*loaded(), "the key", tokens=2)
 
 
 if __name__ == "__main__":

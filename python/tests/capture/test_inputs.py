@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import unittest
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,10 @@ import numpy as np
 import pandas
 import torch
 import transformers
+from loading import BERT, DECODERS, MODELS, PackageTest, loaded
 
 import attnflow
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-transformers.logging.set_verbosity_error()
-MODELS = ROOT / "tests" / "golden" / "models"
-DECODERS = ROOT / "tests" / "golden" / "decoders"
 TEXT, LONGER = "the key is [MASK]", "the key to the cabinets is here"
 
 
@@ -35,8 +29,7 @@ class Inputs(PackageTest):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        cls.model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        cls.model, cls.tokenizer = loaded()
 
     def explain(self, given: Any, **options: Any) -> Any:
         return attnflow.explain(self.model, self.tokenizer, given, method="rollout", **options)
@@ -110,13 +103,8 @@ class Inputs(PackageTest):
 
     def test_pairs_are_those_of_the_program(self) -> None:
         first, second = "the keys are here", "a cabinet [MASK]"
-        for name, kind in (
-            ("bert_masked_lm", transformers.AutoModelForMaskedLM),
-            ("bert_classification", transformers.AutoModelForSequenceClassification),
-            ("roberta_classification", transformers.AutoModelForSequenceClassification),
-        ):
-            model = kind.from_pretrained(MODELS / name).eval()
-            tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / name)
+        for name in ("bert_masked_lm", "bert_classification", "roberta_classification"):
+            model, tokenizer = loaded(name)
             if name.startswith("roberta"):  # 20 positions
                 first, second = "the keys", "here"
             arguments = ("--model", MODELS / name, "--method", "rollout", "--mixing", "attention", "-o", "out.json")
@@ -175,22 +163,20 @@ class Inputs(PackageTest):
             self.assertRegex(str(caught.exception), pattern)
 
     def test_numbers_as_targets(self) -> None:
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(MODELS / "bert_classification").eval()
+        model = loaded("bert_classification")[0]
         for number in (0, 1):
             by_number: dict[str, Any] = {"target": number}
             report = attnflow.explain(model, self.tokenizer, "the key", mixing="relevance", **by_number)
             assert report.target is not None
             self.assertEqual(report.target.label, model.config.id2label[number])
-        decoder = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
-        reader = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        decoder, reader = loaded("llama_grouped")
         by_number = {"target": np.int64(7), "output_token": -1}
         report = attnflow.explain(decoder, reader, "the key", mixing="relevance", **by_number)
         by_id = attnflow.explain(decoder, reader, "the key", mixing="relevance", target="id:7")
         self.assertEqual(report.target, by_id.target)
 
     def test_prompts(self) -> None:
-        model = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        model, tokenizer = loaded("llama_grouped")
         expected = attnflow.generate(model, tokenizer, "the key to", tokens=3)
         for given in (tokenizer("the key to"), tokenizer("the key to", return_tensors="pt")["input_ids"]):
             found = attnflow.generate(model, tokenizer, given, tokens=3)
@@ -228,8 +214,7 @@ class Inputs(PackageTest):
 
 class Wrapped(PackageTest):
     def test_the_model_inside_is_explained(self) -> None:
-        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
+        model, tokenizer = loaded()
         expected = attnflow.explain(model, tokenizer, TEXT, method="rollout")
 
         def like(package: str, kind: str, **held: Any) -> Any:
@@ -264,7 +249,7 @@ class Wrapped(PackageTest):
 
     def test_a_model_of_images_and_texts_reads_a_text(self) -> None:
         sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
-        tokenizer = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        tokenizer = loaded("llama_grouped")[1]
         text = {**sizes, "num_key_value_heads": 1, "head_dim": 16, "vocab_size": 300, "max_position_embeddings": 64}
         config = transformers.Gemma3Config(
             text_config=text, vision_config={**sizes, "image_size": 28, "patch_size": 14}, mm_tokens_per_image=1
@@ -284,8 +269,8 @@ class Wrapped(PackageTest):
         self.assertEqual(report.predictions[0].kind, "next")
 
     def test_heads_that_score_something_else(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        config = transformers.AutoConfig.from_pretrained(MODELS / "bert_masked_lm")
+        tokenizer = loaded()[1]
+        config = transformers.AutoConfig.from_pretrained(BERT)
         for kind, words in (
             (transformers.BertForTokenClassification, "whose head scores each token; the command `attnflow explain`"),
             (transformers.BertForQuestionAnswering, "whose head scores each token"),

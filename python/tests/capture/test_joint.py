@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 import unittest
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import transformers
+from loading import PackageTest, loaded
 
 import attnflow
+from reference.attention_graph import AttentionGraph, joint_attention
+from reference.max_flow import Network
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-from reference.attention_graph import AttentionGraph, joint_attention  # noqa: E402
-from reference.max_flow import Network  # noqa: E402
-
-transformers.logging.set_verbosity_error()
-BERT = ROOT / "tests" / "golden" / "models" / "bert_masked_lm"
 SMALL: dict[str, Any] = {"d_model": 32, "max_position_embeddings": 64}
 OF_BART: dict[str, Any] = {
     "encoder_layers": 2,
@@ -69,7 +62,7 @@ class Joint(PackageTest):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(BERT)
+        cls.tokenizer = loaded()[1]
 
     def eager(self, model: Any) -> Any:
         """[layer, head, n, n] of the model's own output."""
@@ -167,7 +160,7 @@ class Joint(PackageTest):
 
     def test_refusals(self) -> None:
         model = model_of("bart", self.tokenizer)
-        bert = transformers.AutoModelForMaskedLM.from_pretrained(BERT).eval()
+        bert = loaded()[0]
         with self.assertRaisesRegex(attnflow.Error, "expected target_text, the text that the decoder is given"):
             attnflow.explain(model, self.tokenizer, self.source)
         with self.assertRaisesRegex(attnflow.Error, "expected no target_text.*BertForMaskedLM"):

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import unittest
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 import transformers
+from loading import MODELS, PackageTest, loaded
 
 import attnflow
 from attnflow.text import readable, spelled
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from support import ROOT, PackageTest  # noqa: E402
-
-transformers.logging.set_verbosity_error()
-MODELS = ROOT / "tests" / "golden" / "models"
-DECODERS = ROOT / "tests" / "golden" / "decoders"
 TEXTS = (
     "the key to the cabinets",
     "The  keys , [MASK]!  ",
@@ -54,12 +47,8 @@ class Slow:
 
 
 class SameAsProgram(PackageTest):
-    def loaded(self, name: str, kind: Any) -> tuple[Any, Any]:
-        folder = MODELS / name
-        return kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
-
-    def check(self, name: str, kind: Any, texts: tuple[str, ...] = TEXTS, **options: Any) -> None:
-        model, tokenizer = self.loaded(name, kind)
+    def check(self, name: str, texts: tuple[str, ...] = TEXTS, **options: Any) -> None:
+        model, tokenizer = loaded(name)
         for text in texts:
             with self.subTest(name, text=text):
                 given = [f"--{option}" for option in options]
@@ -103,25 +92,25 @@ class SameAsProgram(PackageTest):
                     self.assertEqual(value, other[name])
 
     def test_masked(self) -> None:
-        self.check("bert_masked_lm", transformers.AutoModelForMaskedLM)
+        self.check("bert_masked_lm")
 
     def test_words(self) -> None:
-        self.check("bert_masked_lm", transformers.AutoModelForMaskedLM, words=True)
-        self.check("roberta_masked_lm", transformers.AutoModelForMaskedLM, SHORT_TEXTS, words=True)
+        self.check("bert_masked_lm", words=True)
+        self.check("roberta_masked_lm", SHORT_TEXTS, words=True)
 
     def test_byte_level(self) -> None:
-        self.check("roberta_masked_lm", transformers.AutoModelForMaskedLM, SHORT_TEXTS)
+        self.check("roberta_masked_lm", SHORT_TEXTS)
 
     def test_classes(self) -> None:
-        self.check("bert_classification", transformers.AutoModelForSequenceClassification)
-        self.check("roberta_classification", transformers.AutoModelForSequenceClassification, SHORT_TEXTS)
+        self.check("bert_classification")
+        self.check("roberta_classification", SHORT_TEXTS)
 
 
 class Readable(PackageTest):
     """Bytes that are no whole character have one form, that of the program, however a tokenizer spells them."""
 
     def test_parts_of_characters(self) -> None:
-        byte_level = transformers.AutoTokenizer.from_pretrained(MODELS / "roberta_masked_lm")
+        byte_level = loaded("roberta_masked_lm")[1]
         for piece, shown in (("\u00c3", "\\xC3"), ("\u0120", " "), ("a", "a")):
             self.assertEqual(readable(byte_level, byte_level.convert_tokens_to_ids(piece)), shown)
 
@@ -146,8 +135,7 @@ class Text(PackageTest):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        cls.model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        cls.model, cls.tokenizer = loaded()
 
     def test_without_places_there_are_tokens_but_no_words(self) -> None:
         slow = Slow(self.tokenizer)
@@ -205,7 +193,7 @@ class Text(PackageTest):
         text = "the key [MASK]"
         self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).agreement)
         self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).agreement)
-        base = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()
+        base = loaded("bert_base")[0]
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model with a head .* found BertModel"):
             attnflow.explain(base, self.tokenizer, text, check=True)
         with self.assertRaisesRegex(
@@ -247,7 +235,7 @@ class Text(PackageTest):
         self.assertIsNone(attnflow.explain(model, self.tokenizer, "the key", method="rollout").agreement)
 
     def test_models_that_say_nothing_of_the_kind(self) -> None:
-        model = transformers.AutoModel.from_pretrained(MODELS / "bert_base").eval()
+        model = loaded("bert_base")[0]
         report = attnflow.explain(model, self.tokenizer, "the key", method="rollout")
         self.assertEqual(json.loads(report.to_json())["predictions"], [])
 
@@ -269,7 +257,7 @@ class Target(PackageTest):
         for tokenizer in (mbart, SlowTarget(mbart)):
             for text, tokens in (("the key", 3), ("the key</s>", 4), ("the", 2)):
                 with self.subTest(type(tokenizer).__name__, text=text):
-                    ids = encode_target(model, tokenizer, text, lambda _: None).ids
+                    ids = encode_target(model, tokenizer, text).ids
                     self.assertEqual(ids, [2, 4, 5, 2][:tokens])
 
 
@@ -277,8 +265,7 @@ class Fusing(PackageTest):
     """Heads that are fused as layers come are those of the whole stack, to the bit: the same C++ sums them in the same order."""
 
     def test_is_what_all_heads_give(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        model, tokenizer = loaded()
         text = "the key to the cabinets"
         given: list[dict[str, Any]] = [
             {},
@@ -304,8 +291,7 @@ class Fusing(PackageTest):
             self.assert_same_bits(attnflow.raw(one), attnflow.raw(captured, heads=heads), heads)
 
     def test_one_row_is_that_of_all(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        model, tokenizer = loaded()
         given: list[dict[str, Any]] = [{}, {"output_token": "key", "words": True}, {"mixing": "alti", "heads": "mean"}]
         for options in given:
             with self.subTest(options=options):
@@ -325,10 +311,8 @@ class Fusing(PackageTest):
         self.assertEqual(checked.agreement, every.agreement)
 
     def test_one_row_of_layers_multiplied_as_they_come(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        encoder = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
-        decoder = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
-        decoding = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
+        encoder, tokenizer = loaded()
+        decoder, decoding = loaded("llama_grouped")
         given: list[dict[str, Any]] = [
             {},
             {"layers": 1},
@@ -353,8 +337,7 @@ class Fusing(PackageTest):
             attnflow.explain(encoder, tokenizer, "the key", method="rollout", only_output_token=True, layers=99)
 
     def test_one_row_of_a_decoder_is_of_the_same_mixing(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(DECODERS / "llama_grouped")
-        model = transformers.AutoModelForCausalLM.from_pretrained(DECODERS / "llama_grouped").eval()
+        model, tokenizer = loaded("llama_grouped")
         every = attnflow.explain(model, tokenizer, "the key to the cabinets is")
         one = attnflow.explain(model, tokenizer, "the key to the cabinets is", only_output_token=True)
         self.assertEqual(one.settings["mixing"], "relevance")
@@ -362,8 +345,7 @@ class Fusing(PackageTest):
         self.assert_same_bits(one.rollout, every.rollout[-1:, -1:].copy(), "rollout")
 
     def test_errors_name_the_layer(self) -> None:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "bert_masked_lm")
-        model = transformers.AutoModelForMaskedLM.from_pretrained(MODELS / "bert_masked_lm").eval()
+        model, tokenizer = loaded()
         torch.nn.init.constant_(model.bert.encoder.layer[1].attention.self.query.weight, float("nan"))
         with self.assertRaisesRegex(attnflow.Error, "found nan at layer 2, head 0"):
             attnflow.explain(model, tokenizer, "the key")
