@@ -35,7 +35,7 @@ export function themeOf(): { paper: string; ink: string; soft: string; line: str
   return { paper: paper || "#ffffff", ink, soft, line };
 }
 
-/** A live picture as a self-contained document, with the page's background. */
+/** A live picture as a self-contained document, with the page's background and the canvases that lie under it. */
 export function standalone(picture: SVGSVGElement): string {
   const copy = picture.cloneNode(true) as SVGSVGElement;
   const [originals, copies] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
@@ -65,12 +65,20 @@ export function standalone(picture: SVGSVGElement): string {
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
   const { x, y, width: w, height: h } = copy.viewBox.baseVal;
-  const ground = document.createElementNS(NAMESPACE, "rect");
-  const { paper } = themeOf();
-  for (const [name, value] of Object.entries({ x, y, width: w, height: h, fill: paper, stroke: "none" })) {
-    ground.setAttribute(name, String(value));
-  }
-  copy.prepend(ground);
+  const element = (kind: string, attributes: Record<string, string | number>) => {
+    const made = document.createElementNS(NAMESPACE, kind);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+    return made;
+  };
+  const sheets = picture.closest(".sheets")?.querySelectorAll<HTMLCanvasElement>("canvas.sheet") ?? [];
+  const images = Array.from(sheets, (sheet) => {
+    const [left, top, ...size] = (["left", "top", "width", "height"] as const).map((name) =>
+      parseFloat(sheet.style[name]),
+    );
+    const place = { x: left, y: top, width: size[0], height: size[1] };
+    return element("image", { ...place, preserveAspectRatio: "none", href: canvasUrl(sheet) });
+  });
+  copy.prepend(element("rect", { x, y, width: w, height: h, fill: themeOf().paper, stroke: "none" }), ...images);
   return xmlCharacters(new XMLSerializer().serializeToString(copy));
 }
 

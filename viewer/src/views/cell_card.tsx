@@ -9,7 +9,7 @@ import { Readout } from "../components/readout";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import type { CellPictureProps } from "./cell_layout";
-import { CellPicture, exportedCells } from "./cell_picture";
+import { CellPicture } from "./cell_picture";
 
 type Own = "columns" | "seen" | "divider" | "marking" | "pointed" | "onPoint" | "describedby" | "ends";
 
@@ -53,8 +53,9 @@ export function CellCard(props: CellCardProps) {
     [pointed, places],
   );
   const any = values.some(Boolean);
+  const svg = () => document.querySelector<SVGSVGElement>(`#${id}-cells svg`) ?? "";
   return (
-    <Card id={id} title={title} wide exporter={any ? { svg: () => exportedCells(id), ...exporter } : undefined}>
+    <Card id={id} title={title} wide exporter={any ? { svg, ...exporter } : undefined}>
       {any && (
         <CellPicture
           {...{ id, rows, values, columns, marking, ...picture }}

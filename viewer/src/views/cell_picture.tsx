@@ -7,11 +7,10 @@ import { useMarking } from "../components/legend";
 import { PAPER, pictureStyle, unit } from "../components/measure";
 import { Scroller } from "../components/scroller";
 import { useViewer, type Viewer } from "../context";
-import { standalone } from "../export/picture";
 import { printing } from "../theme";
 import { MANY, useLayout, type CellPictureProps, type Layout } from "./cell_layout";
 import { Cells, ColumnLabels, Cursor, Excluded, paint, RowLabels } from "./cell_parts";
-import { Sheet, useRoom, withSheets, ZoomButtons } from "./picture";
+import { Sheet, useRoom, ZoomButtons } from "./picture";
 import "../styles/cells.css";
 
 /** Up to this many rows, the picture does not scroll vertically. */
@@ -230,12 +229,4 @@ export function revealRow(box: Scrolls | null, { y, height, below }: Omit<Reveal
   if (y < box.scrollTop) box.scrollTop = y - height;
   else if (y + 2 * height > box.scrollTop + box.clientHeight - below)
     box.scrollTop = Math.min(y, y + 2 * height - box.clientHeight + below);
-}
-
-/** The picture on the page, as an SVG document. */
-export function exportedCells(id: string): string {
-  const root = document.getElementById(`${id}-cells`);
-  const picture = root?.querySelector("svg");
-  if (!picture) throw new Error("the picture is not there");
-  return withSheets(standalone(picture), root);
 }

@@ -13,7 +13,6 @@ import { Tip } from "../components/tip";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
 import { namedToken } from "../export/name";
-import { standalone } from "../export/picture";
 import { WEAKEST_ARC } from "../figures";
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
@@ -79,7 +78,7 @@ function exporterOf(
 ): Exporter {
   const name = (i: number) => namedToken(report, i);
   return {
-    svg: () => (svg.current ? standalone(svg.current) : ""),
+    svg: () => svg.current ?? "",
     shown: () => ({
       method: { share: "rollout", attention: "weights of each layer", flow: `flow to ${name(input)}` }[kind],
       output: from === null ? null : name(from),

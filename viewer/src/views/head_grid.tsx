@@ -15,7 +15,7 @@ import { percentage } from "../report/text";
 import { Grid, useThumbnails } from "./head_thumbnails";
 import { MatrixPicture } from "./matrix_picture";
 import { blockOf, type Block } from "./matrix_raster";
-import { useFound, useWidth, withSheets } from "./picture";
+import { useFound, useWidth } from "./picture";
 import "../styles/pictures.css";
 
 interface LargeProps {
@@ -94,11 +94,7 @@ export function HeadGrid() {
   const titles = ["Every head: rows are layers, columns heads", `Layer ${layer}, head ${head}`];
   const exporter: Exporter = {
     svg: () =>
-      panels(
-        svgs.flatMap(({ current }, k) =>
-          current ? [{ title: titles[k], svg: withSheets(standalone(current), current.closest(".sheets")) }] : [],
-        ),
-      ),
+      panels(svgs.flatMap(({ current }, k) => (current ? [{ title: titles[k], svg: standalone(current) }] : []))),
     shown: () => ({
       panel: `layer ${layer}, head ${head}`,
       method: "attention as the model computed it",

@@ -8,10 +8,9 @@ import { TokenName } from "../components/own_text";
 import { Readout } from "../components/readout";
 import { useViewer } from "../context";
 import type { Exporter } from "../export/exporter";
-import { standalone } from "../export/picture";
 import { MatrixPicture } from "./matrix_picture";
 import { blockOf } from "./matrix_raster";
-import { useFound, withSheets } from "./picture";
+import { useFound } from "./picture";
 
 /** Number of reads whose time is not noticeable, and the most that are done even in slices. */
 const CHEAP = 6e6;
@@ -48,7 +47,7 @@ export function Matrix() {
   if (n < 2) return null;
   if (outputs.length < 2) return <MissingPairs outputs={outputs} />;
   const exporter: Exporter = {
-    svg: () => (svg.current ? withSheets(standalone(svg.current), svg.current.closest(".sheets")) : ""),
+    svg: () => svg.current ?? "",
     shown: () => ({
       output: `${outputs.length === n ? "all" : outputs.length}, a row each`,
       file: [method, `layer${layer}`],

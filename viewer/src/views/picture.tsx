@@ -152,22 +152,6 @@ export function Sheet({
   return <canvas ref={canvas} class="sheet" aria-hidden="true" style={style} />;
 }
 
-/** A picture's canvas as an image in its SVG, for export: content under the SVG comes first. */
-export function withSheets(svg: string, box: Element | null): string {
-  if (!box) return svg;
-  const images = [...box.querySelectorAll<HTMLCanvasElement>("canvas.sheet")].map((canvas) => {
-    const { left, top, width, height } = canvas.style;
-    const place = Object.entries({ x: left, y: top, width, height }).map(
-      ([name, value]) => `${name}="${parseFloat(value)}"`,
-    );
-    return `<image ${place.join(" ")} preserveAspectRatio="none" href="${canvas.toDataURL()}"/>`;
-  });
-  // After the background that standalone() draws.
-  const at = /<svg[^>]*>(<rect[^>]*\/>|<rect[^>]*><\/rect>)?/.exec(svg);
-  const end = at ? at.index + at[0].length : 0;
-  return svg.slice(0, end) + images.join("") + svg.slice(end);
-}
-
 /** The step of cells that are not drawn at all. */
 export const NO_STEP = -2;
 
