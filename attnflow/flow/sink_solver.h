@@ -11,11 +11,9 @@
 //   5. cuts of shapes met before (flow/cut_templates.h);
 //   6. augmenting paths.
 // Methods that rarely succeed at a depth are rarely tried. All are exact in integers, so the method that settles a pair
-// never changes its value. Callers that need a level only for the sake of the levels above request just the bounds of 1
-// and 2: in a network of many layers, a few more pairs of the last level then need a greedy pass, but none of the
-// others.
-#ifndef ATTNFLOW_FLOW_SINK_SOLVER_H_
-#define ATTNFLOW_FLOW_SINK_SOLVER_H_
+// never changes its value. Callers that need a level only for the sake of the levels above request the bounds of 1 and
+// 2 alone.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -130,5 +128,3 @@ class SinkSolver {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_SINK_SOLVER_H_
