@@ -1,7 +1,6 @@
 // The arcs between two layers, in units, row by row. For a causal layer, whose arcs lead to the same or earlier
 // positions, only those arcs are stored: half the memory.
-#ifndef ATTNFLOW_FLOW_ARC_BLOCK_H_
-#define ATTNFLOW_FLOW_ARC_BLOCK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ class ArcBlock {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_ARC_BLOCK_H_

@@ -63,7 +63,6 @@ HWY_INLINE std::size_t next_bit(const std::uint64_t* words, std::size_t bit, std
   return w * 64 + static_cast<std::size_t>(std::countr_zero(word));
 }
 
-HWY_INLINE void set_bit(std::uint64_t* words, std::size_t bit) { words[bit / 64] |= std::uint64_t{1} << (bit % 64); }
 HWY_INLINE void clear_bit(std::uint64_t* words, std::size_t bit) {
   words[bit / 64] &= ~(std::uint64_t{1} << (bit % 64));
 }
@@ -460,7 +459,9 @@ std::int64_t greedy_flow(const FlowPass& pass, bool record) { return HWY_DYNAMIC
 std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow) { return HWY_DYNAMIC_DISPATCH(augment)(pass, flow); }
 
 void clear_flow(const FlowPass& pass) {
-  for_each_recorded(pass, [](std::size_t, std::size_t, std::size_t, std::int64_t& units) { units = 0; });
+  for (std::size_t k = 2; k < pass.depth; ++k) {
+    for_each_recorded(pass, k, [](std::size_t, std::size_t, std::int64_t& units) { units = 0; });
+  }
   for (std::size_t k = 1; k + 1 < pass.depth; ++k) {
     const FlowLayer& layer = pass.layers[k];
     std::memset(layer.inflow, 0, layer.nodes * layer.inflow_words * sizeof(std::uint64_t));

@@ -16,12 +16,12 @@
 //
 // Complexity: O(depth n^2) for the pass, and for each search; memory: see FlowLayer, plus 8 bytes per arc for flows.
 // Vector code is chosen at run time (Highway). Deterministic.
-#ifndef ATTNFLOW_FLOW_BLOCKING_FLOW_H_
-#define ATTNFLOW_FLOW_BLOCKING_FLOW_H_
+#pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace attnflow::internal {
 
@@ -94,32 +94,35 @@ std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow);
 // Clears the recorded flow.
 void clear_flow(const FlowPass& pass);
 
-// Adds to the recorded flow on the arc from node `node` of layer k to node `end` of the layer below.
-inline void record_flow(const FlowPass& pass, std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
-  const FlowLayer& below = pass.layers[k - 1];
-  pass.layers[k].flow[node * pass.layers[k].stride + end] += units;
-  below.inflow[end * below.inflow_words + node / 64] |= std::uint64_t{1} << (node % 64);
-}
+inline void set_bit(std::uint64_t* words, std::size_t bit) { words[bit / 64] |= std::uint64_t{1} << (bit % 64); }
 
-// Calls visit(k, node, end, units) for every arc below the source that has ever carried flow; the arc leaves node
-// `node` of layer k.
+// Calls visit(bit) for each set bit of `words`, in order.
 template <typename Visit>
-void for_each_recorded(const FlowPass& pass, Visit visit) {
-  for (std::size_t k = 2; k < pass.depth; ++k) {
-    const FlowLayer& layer = pass.layers[k];
-    const FlowLayer& below = pass.layers[k - 1];
-    for (std::size_t end = 0; end < below.nodes; ++end) {
-      const std::uint64_t* senders = below.inflow + end * below.inflow_words;
-      for (std::size_t w = 0; w < below.inflow_words; ++w) {
-        for (std::uint64_t word = senders[w]; word != 0; word &= word - 1) {
-          const std::size_t node = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
-          visit(k, node, end, layer.flow[node * layer.stride + end]);
-        }
-      }
+void for_each_bit(std::span<const std::uint64_t> words, const Visit& visit) {
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
+      visit(w * 64 + static_cast<std::size_t>(std::countr_zero(word)));
     }
   }
 }
 
-}  // namespace attnflow::internal
+// Adds to the recorded flow on the arc from node `node` of layer k to node `end` of the layer below.
+inline void record_flow(const FlowPass& pass, std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
+  const FlowLayer& below = pass.layers[k - 1];
+  pass.layers[k].flow[node * pass.layers[k].stride + end] += units;
+  set_bit(below.inflow + end * below.inflow_words, node);
+}
 
-#endif  // ATTNFLOW_FLOW_BLOCKING_FLOW_H_
+// Calls visit(node, end, units) for every arc of layer k, 2 <= k < depth, that has ever carried flow; the arc leaves
+// node `node` of the layer.
+template <typename Visit>
+void for_each_recorded(const FlowPass& pass, std::size_t k, const Visit& visit) {
+  const FlowLayer& layer = pass.layers[k];
+  const FlowLayer& below = pass.layers[k - 1];
+  for (std::size_t end = 0; end < below.nodes; ++end) {
+    for_each_bit({below.inflow + end * below.inflow_words, below.inflow_words},
+                 [&](std::size_t node) { visit(node, end, layer.flow[node * layer.stride + end]); });
+  }
+}
+
+}  // namespace attnflow::internal

@@ -161,13 +161,12 @@ void check_network(const std::vector<UnitBlock>& blocks, const std::vector<std::
   }
 }
 
-void check_networks(const UnitNetworkOptions& options, std::size_t count, std::uint64_t seed, bool naive,
-                    Tally& tally) {
+void check_networks(const UnitNetworkOptions& options, std::size_t count, std::uint64_t seed, Tally& tally) {
   for (std::size_t t = 0; t < count; ++t) {
     SCOPED_TRACE("seed " + std::to_string(seed + t));
     std::mt19937_64 random(seed + t);
     const std::vector<UnitBlock> blocks = random_unit_network(random, options);
-    const auto truth = naive ? naive_flows_to_sink(blocks) : dinic_flows_to_sink(blocks);
+    const auto truth = dinic_flows_to_sink(blocks);
     for_each_vector_target([&] { check_network(blocks, truth, random, tally); });
     if (testing::Test::HasFailure()) return;
   }
@@ -176,11 +175,11 @@ void check_networks(const UnitNetworkOptions& options, std::size_t count, std::u
 TEST(BlockingFlow, AugmentingGivesTheMaximumAndACutThatProvesIt) {
   const std::size_t count = share_of(80, "random networks");
   Tally tally;
-  check_networks({.depth = 6, .least_nodes = 1, .max_nodes = 12}, count, 100, true, tally);
-  check_networks({.depth = 5, .least_nodes = 9, .max_nodes = 20, .square = true}, 1 + count / 4, 2000, true, tally);
+  check_networks({.depth = 6, .least_nodes = 1, .max_nodes = 12}, count, 100, tally);
+  check_networks({.depth = 5, .least_nodes = 9, .max_nodes = 20, .square = true}, 1 + count / 4, 2000, tally);
   // More nodes than the bits of a word.
   Tally large;
-  check_networks({.depth = 6, .least_nodes = 62, .max_nodes = 70}, 1 + count / 20, 3004, false, large);
+  check_networks({.depth = 6, .least_nodes = 62, .max_nodes = 70}, 1 + count / 20, 3004, large);
   for (const Tally& some : {tally, large}) {
     EXPECT_GT(some.greedy_was_enough, 0U);
     EXPECT_LT(some.greedy_was_enough, some.passes) << "no search was tested";

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/flow_of_row.h"
 #include "attnflow/flow/flow_problem.h"
@@ -27,10 +28,10 @@ void check(std::size_t layer, std::span<const double> row) {
     negative = negative || capacity < 0.0;
   }
   if (!negative && sum < 2.0) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("flow: expected capacities of at least 0 that sum to less than 2, found a row of layer {} "
-                          "with {}",
-                          layer, negative ? "one below 0" : fmt::format("the sum {:g}", sum)));
+  fail_with(ErrorKind::kUsage,
+            "flow: expected capacities of at least 0 that sum to less than 2, found a row of layer {} "
+            "with {}",
+            layer, negative ? "one below 0" : fmt::format("the sum {:g}", sum));
 }
 
 }  // namespace
@@ -45,10 +46,10 @@ CausalNetwork& CausalNetwork::operator=(CausalNetwork&&) noexcept = default;
 
 void CausalNetwork::set_row(std::size_t layer, std::size_t p, std::span<const double> capacities) {
   if (layer < 1 || layer > layers() || p >= tokens_ || capacities.size() != p + 1) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected the first {} capacities of row {} in one of {} layers of "
-                            "{} tokens, found {} for layer {}",
-                            p + 1, p, layers(), tokens_, capacities.size(), layer));
+    fail_with(ErrorKind::kUsage,
+              "flow: expected the first {} capacities of row {} in one of {} layers of "
+              "{} tokens, found {} for layer {}",
+              p + 1, p, layers(), tokens_, capacities.size(), layer);
   }
   check(layer, capacities);
   internal::ArcBlock& block = arcs_[layer - 1];
@@ -58,10 +59,10 @@ void CausalNetwork::set_row(std::size_t layer, std::size_t p, std::span<const do
 
 void CausalNetwork::set_top(std::size_t layer, std::vector<double> capacities) {
   if (layer < 1 || layer > layers() || capacities.size() > tokens_) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected at most {} capacities for one of {} layers, found {} for "
-                            "layer {}",
-                            tokens_, layers(), capacities.size(), layer));
+    fail_with(ErrorKind::kUsage,
+              "flow: expected at most {} capacities for one of {} layers, found {} for "
+              "layer {}",
+              tokens_, layers(), capacities.size(), layer);
   }
   check(layer, capacities);
   capacities.resize(tokens_, 0.0);

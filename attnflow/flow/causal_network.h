@@ -16,8 +16,7 @@
 //     }
 //     const FlowResult result = attention_flow(network, {.layers = {2}, .output_token = 1});
 //     assert(result.flow(0, 0, 0) == 0.5);  // 0.25 through each of the two nodes
-#ifndef ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
-#define ATTNFLOW_FLOW_CAUSAL_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +59,3 @@ class CausalNetwork {
 FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_CAUSAL_NETWORK_H_

@@ -1,10 +1,10 @@
 #include "attnflow/flow/cut_capacity.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "attnflow/base/fail.h"
 
 namespace attnflow {
 namespace internal {
@@ -13,9 +13,10 @@ void check_pair(const LayeredNetwork& network, std::size_t output_token, std::si
   const std::size_t outputs = network.layers.back().extent(0);
   const std::size_t inputs = network.layers.front().extent(1);
   if (output_token >= outputs || input_token >= inputs) {
-    throw Error(ErrorKind::kUsage, fmt::format("flow: expected an output token below {} and an input token below {}, "
-                                               "found {} and {}",
-                                               outputs, inputs, output_token, input_token));
+    fail_with(ErrorKind::kUsage,
+              "flow: expected an output token below {} and an input token below {}, "
+              "found {} and {}",
+              outputs, inputs, output_token, input_token);
   }
 }
 
@@ -60,15 +61,14 @@ std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& 
   for (const FlowArc& arc : flow.minimum_cut) {
     if (arc.layer < 1 || arc.layer > depth || arc.from >= network.layers[arc.layer - 1].extent(0) ||
         arc.to >= network.layers[arc.layer - 1].extent(1)) {
-      throw Error(ErrorKind::kUsage, fmt::format("cut: expected arcs of the network, found ({}, {}) -> ({}, {})",
-                                                 arc.layer, arc.from, arc.layer - 1, arc.to));
+      fail_with(ErrorKind::kUsage, "cut: expected arcs of the network, found ({}, {}) -> ({}, {})", arc.layer, arc.from,
+                arc.layer - 1, arc.to);
     }
     const std::int64_t arc_units =
         internal::units_above(flow.fixed_point, network.layers[arc.layer - 1](arc.from, arc.to));
     if (arc_units == kManyUnits) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("cut: expected capacities below 2^62 units of 2^-{}, found {}", flow.fixed_point.exponent,
-                              network.layers[arc.layer - 1](arc.from, arc.to)));
+      fail_with(ErrorKind::kUsage, "cut: expected capacities below 2^62 units of 2^-{}, found {}",
+                flow.fixed_point.exponent, network.layers[arc.layer - 1](arc.from, arc.to));
     }
     units[arc.layer] += arc_units;
     total += arc_units;

@@ -1,6 +1,5 @@
 // Shared by flow_of_pair() and certify(): checks of a pair's nodes, and the capacity of a cut.
-#ifndef ATTNFLOW_FLOW_CUT_CAPACITY_H_
-#define ATTNFLOW_FLOW_CUT_CAPACITY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -31,5 +30,3 @@ double capacity_above(const LayeredNetwork& network, const FixedPoint& fixed_poi
 double gap_between(double low, double high);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_CUT_CAPACITY_H_

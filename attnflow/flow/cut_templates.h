@@ -22,8 +22,7 @@
 //
 // O(n) per combination. Lower halves are discarded with their sink; upper halves are kept. Trying a template never
 // changes a value, only how it is proven.
-#ifndef ATTNFLOW_FLOW_CUT_TEMPLATES_H_
-#define ATTNFLOW_FLOW_CUT_TEMPLATES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -88,5 +87,3 @@ class CutTemplates {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_CUT_TEMPLATES_H_

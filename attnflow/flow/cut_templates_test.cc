@@ -80,7 +80,7 @@ void check_networks(const UnitNetworkOptions& options, std::size_t count, std::u
     const std::vector<UnitBlock> blocks = random_unit_network(random, options);
     std::vector<std::vector<std::vector<std::int64_t>>> truths;
     for (std::size_t sink = 0; sink < options.sinks; ++sink) {
-      truths.push_back(naive_flows_to_sink(with_sink(blocks, sink)));
+      truths.push_back(dinic_flows_to_sink(with_sink(blocks, sink)));
     }
     for_each_vector_target([&] { check_network(blocks, truths, random, tally); });
     if (testing::Test::HasFailure()) return;

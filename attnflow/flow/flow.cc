@@ -1,12 +1,11 @@
 #include "attnflow/flow/flow.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/flow_of_row.h"
 #include "attnflow/flow/flow_problem.h"
@@ -122,11 +121,10 @@ void check_shape(const AttentionGraph& graph) {
            weights.extent(1) == weights.extent(2);
   };
   if (!fits(graph.weights) || (graph.one_head() && graph.weights_below.shape() != graph.weights.shape())) {
-    throw Error(
-        ErrorKind::kUsage,
-        fmt::format("flow: expected weights of at least one layer and one token, the same number of queries and keys, "
-                    "and the same below the top; found shapes {} and {}",
-                    shape_to_string(graph.weights.shape()), shape_to_string(graph.weights_below.shape())));
+    fail_with(ErrorKind::kUsage,
+              "flow: expected weights of at least one layer and one token, the same number of queries and keys, "
+              "and the same below the top; found shapes {} and {}",
+              shape_to_string(graph.weights.shape()), shape_to_string(graph.weights_below.shape()));
   }
 }
 
@@ -149,15 +147,6 @@ class Blocks {
   const FlowProblem& problem_;
   std::size_t depth_;
 };
-
-bool is_causal(const Tensor<double>& block) {
-  const std::size_t n = block.extent(1);
-  for (std::size_t p = 0; p < n; ++p) {
-    const double* row = block.data() + p * n;
-    if (std::any_of(row + p + 1, row + n, [](double capacity) { return capacity != 0.0; })) return false;
-  }
-  return true;
-}
 
 ArcBlock arc_block(const Tensor<double>& block, FixedPoint fixed_point, bool causal) {
   const std::size_t n = block.extent(1);
@@ -238,7 +227,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   parallel_for(blocks.size(), {making_threads(true), {}, options.stop_token}, [&](std::size_t b, std::size_t) {
     const Tensor<double> block = blocks[b];
     row_sums[b] = largest_row_sum(block, blocks.layer(b));
-    causal[b] = options.output_token && is_causal(block);
+    causal[b] = options.output_token && is_causal(block.view());
   });
   problem.set_units(*std::max_element(row_sums.begin(), row_sums.end()));
 

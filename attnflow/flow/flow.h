@@ -28,13 +28,11 @@
 // within the tolerance, an absolute difference. Each value is marked accordingly (kFirstLayerColumn if it equals both).
 //
 // Method. Capacities are scaled to integers of 2^-60 (FixedPoint), and all arithmetic on them is exact. Input tokens
-// (the sinks) are independent of each other and divided among threads. For one sink, levels are processed from the
-// bottom up, so that the values one layer down are known; a pair is settled by the first of these that succeeds: the
-// two bounds above; the lower bound at a lower layer; a greedy pass; a cut of a shape that settled another pair;
-// augmenting paths (Dinic). Each is described in its own header: flow/sink_solver.h and the headers it includes. One
-// output token is the same problem upside down: the token is the only sink, and each input token is a source. Upper
-// bounds for all of them together take O(n^2) per layer; a flow that attains them is mostly found in the lowest few
-// layers (flow/row_flow.h).
+// (the sinks) are divided among threads. For one sink, levels are processed from the bottom up, so that the values one
+// layer down are known; a pair is settled by the first of these that succeeds: the two bounds above; the lower bound at
+// a lower layer; a greedy pass; a cut of a shape that settled another pair; augmenting paths (flow/sink_solver.h). One
+// output token is the same problem upside down: the token is the only sink, and each input token is a source
+// (flow/row_flow.h).
 //
 // Wider enclosures. With max_gap, a value of one output token is settled as soon as its bounds, the largest flow and
 // the smallest cut found so far, are that close. When all output tokens are computed, max_gap is ignored, because it
@@ -46,10 +44,8 @@
 // does not depend on a solver tolerance: there is none (except max_gap).
 //
 // Complexity. O(L n^2) to search one pair, of which there are L n^2; most pairs are settled in O(n) or by one greedy
-// pass. Measurements: docs/flow.md. Memory: 8 bytes per arc (L n^2 of them) and 17 bytes per value; in addition, for
-// each thread, 16 bytes per arc of the layers between the first and the last and up to 16 MiB, or, for one output
-// token, up to three times the former. The total is O(L n^2) for all pairs of all layers, and known before the work
-// starts: flow/flow_memory.h.
+// pass. Measurements: docs/flow.md. Memory: O(L n^2) for all pairs of all layers, known before the work starts
+// (flow/flow_memory.h).
 //
 // Time. After `deadline` the remaining pairs keep the bounds that O(n) per pair gives: mostly wide enclosures, all of
 // them valid. How many pairs this affects depends on the machine.
@@ -73,8 +69,7 @@
 //     const double low = one.flow(0, 0, 3), high = low + one.flow_gap(0, 0, 3);  // enclose the maximum flow
 //     assert(all.flow(5, 0, 3) <= high && low <= all.flow(5, 0, 3) + all.flow_gap(5, 0, 3));
 //     if (one.degenerate(0, 0, 3) != 0) std::puts("set by the first or last layer alone");
-#ifndef ATTNFLOW_FLOW_FLOW_H_
-#define ATTNFLOW_FLOW_FLOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -149,5 +144,3 @@ struct FlowResult {
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_FLOW_H_

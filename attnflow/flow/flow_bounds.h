@@ -1,7 +1,6 @@
 // Vector code for bounds on a flow (flow/flow.h): sums of minima, pushing a row's mass one layer down, the bounds of
 // all nodes of a layer at once, and the step at which both ends of a flow meet (flow/meeting_flow.h).
-#ifndef ATTNFLOW_FLOW_FLOW_BOUNDS_H_
-#define ATTNFLOW_FLOW_FLOW_BOUNDS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ std::int64_t sum_of_parts(const std::int64_t* row, const double* part, std::size
 std::int64_t take_parts(const std::int64_t* row, std::size_t count, std::int64_t wanted, std::int64_t* left);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_FLOW_BOUNDS_H_

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attnflow/base/checked_size.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/flow/kept_flows.h"
 #include "attnflow/flow/layered_network.h"
 #include "attnflow/flow/row_flow.h"
@@ -185,12 +185,10 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
     least.input_tokens = std::min(least.input_tokens, tokens);
     if (tokens > 0) add(least, fmt::format("one output token of at most {} input tokens, on one thread", tokens));
   }
-  throw Error(
-      ErrorKind::kOther,
-      fmt::format("flow of {} tokens over {} layer{}: expected {} of memory, found {} available; {}", size.tokens,
-                  size.depth, size.depth == 1 ? "" : "s", readable(needed.value_or(kMost)), readable(*available),
-                  ways.empty() ? std::string("nothing smaller would fit")
-                               : fmt::format("what would fit: {}", fmt::join(ways, ", or "))));
+  fail_with(ErrorKind::kOther, "flow of {} tokens over {} layer{}: expected {} of memory, found {} available; {}",
+            size.tokens, size.depth, size.depth == 1 ? "" : "s", readable(needed.value_or(kMost)), readable(*available),
+            ways.empty() ? std::string("nothing smaller would fit")
+                         : fmt::format("what would fit: {}", fmt::join(ways, ", or ")));
 }
 
 }  // namespace attnflow::internal

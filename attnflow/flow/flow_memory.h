@@ -15,8 +15,7 @@
 //   * the input tokens that each node reaches: at most n bits per node;
 //   * the record of which nodes sent flow to which: n bits per node and thread.
 // Memory that grows only linearly in n is not counted; one mebibyte and a twentieth of the total are added for it.
-#ifndef ATTNFLOW_FLOW_FLOW_MEMORY_H_
-#define ATTNFLOW_FLOW_FLOW_MEMORY_H_
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -64,5 +63,3 @@ inline constexpr std::size_t kFlowBytesThatAlwaysFit = std::size_t{64} << 20;
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_FLOW_MEMORY_H_

@@ -1,6 +1,5 @@
 // Divides the work of computing the flow from one output token, for any source of arcs.
-#ifndef ATTNFLOW_FLOW_FLOW_OF_ROW_H_
-#define ATTNFLOW_FLOW_FLOW_OF_ROW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -21,5 +20,3 @@ FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> 
                        std::optional<std::size_t> available);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_FLOW_OF_ROW_H_

@@ -1,10 +1,9 @@
 #include "attnflow/flow/flow_problem.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "attnflow/base/available_memory.h"
+#include "attnflow/base/fail.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/flow/cut_capacity.h"
 #include "attnflow/graph/layers.h"
@@ -20,16 +19,14 @@ void check_groups(const TokenGroups& groups, std::size_t n) {
   for (const auto& group : groups) {
     for (const std::size_t j : group) {
       if (j >= n || seen[j]) {
-        throw Error(ErrorKind::kUsage, fmt::format("input groups: expected each of {} positions once, found {} {}", n,
-                                                   j, j >= n ? "outside" : "twice"));
+        fail_with(ErrorKind::kUsage, "input groups: expected each of {} positions once, found {} {}", n, j,
+                  j >= n ? "outside" : "twice");
       }
       seen[j] = true;
       ++count;
     }
   }
-  if (count != n) {
-    throw Error(ErrorKind::kUsage, fmt::format("input groups: expected each of {} positions once, found {}", n, count));
-  }
+  if (count != n) fail_with(ErrorKind::kUsage, "input groups: expected each of {} positions once, found {}", n, count);
 }
 
 }  // namespace
@@ -38,12 +35,11 @@ FlowProblem::FlowProblem(const FlowOptions& asked, std::size_t all_layers, std::
     : options(asked), tokens(n), sink_size(n, 1) {
   for (const double tolerance : {options.tolerance, options.max_gap}) {
     if (tolerance >= 0.0) continue;
-    throw Error(ErrorKind::kUsage, fmt::format("flow: expected a tolerance of at least 0, found {}", tolerance));
+    fail_with(ErrorKind::kUsage, "flow: expected a tolerance of at least 0, found {}", tolerance);
   }
   layers = resolve_layers(options.layers, options.start_layer, all_layers);
-  if (depth() > kMaxFlowLayers) {
-    throw Error(ErrorKind::kUsage, fmt::format("flow: expected at most {} layers, found {}", kMaxFlowLayers, depth()));
-  }
+  if (depth() > kMaxFlowLayers)
+    fail_with(ErrorKind::kUsage, "flow: expected at most {} layers, found {}", kMaxFlowLayers, depth());
   if (options.output_token) check_output_token(*options.output_token, n);
   if (options.input_groups == nullptr) return;
   check_groups(*options.input_groups, n);

@@ -1,6 +1,5 @@
 // The problem that attention flow solves, in units, for any source of arcs.
-#ifndef ATTNFLOW_FLOW_FLOW_PROBLEM_H_
-#define ATTNFLOW_FLOW_FLOW_PROBLEM_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -50,5 +49,3 @@ struct FlowProblem {
 std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_FLOW_PROBLEM_H_

@@ -1,6 +1,5 @@
 // The small real stacks of tests/golden: attention of MiniLM on short sentences (see tests/golden/README.md).
-#ifndef ATTNFLOW_FLOW_GOLDEN_FLOW_FOR_TEST_H_
-#define ATTNFLOW_FLOW_GOLDEN_FLOW_FOR_TEST_H_
+#pragma once
 
 #include <filesystem>
 #include <string>
@@ -23,5 +22,3 @@ inline Tensor<double> golden_flow(const std::string& name, const std::string& ke
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_GOLDEN_FLOW_FOR_TEST_H_

@@ -31,9 +31,11 @@ void KeptFlows::keep(const FlowPass& pass, std::size_t position) {
     add(pass.depth, kNoNode, p, units);
     flow.value += units;
   }
-  for_each_recorded(pass, [&](std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
-    if (units > 0) add(k, node, end, units);
-  });
+  for (std::size_t k = 2; k < pass.depth; ++k) {
+    for_each_recorded(pass, k, [&](std::size_t node, std::size_t end, std::int64_t units) {
+      if (units > 0) add(k, node, end, units);
+    });
+  }
   kept_ += flow.arcs.capacity() - before;
   if (fits && kept_ <= most_) return;
   kept_ -= flow.arcs.capacity();

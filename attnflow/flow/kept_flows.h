@@ -6,8 +6,7 @@
 // zero. Values do not depend on where the search starts.
 //
 // Memory: 24 bytes for each arc with flow, up to a limit; flows that do not fit are not kept.
-#ifndef ATTNFLOW_FLOW_KEPT_FLOWS_H_
-#define ATTNFLOW_FLOW_KEPT_FLOWS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -49,5 +48,3 @@ class KeptFlows {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_KEPT_FLOWS_H_

@@ -1,12 +1,11 @@
 #include "attnflow/flow/layered_network.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 
+#include "attnflow/base/fail.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
@@ -15,8 +14,7 @@ namespace {
 void check_capacities(std::span<const double> capacities, std::size_t k) {
   for (const double c : capacities) {
     if (c >= 0.0 && std::isfinite(c)) continue;
-    throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected finite capacities of at least 0, found {} in layer {}", c, k));
+    fail_with(ErrorKind::kUsage, "flow: expected finite capacities of at least 0, found {} in layer {}", c, k);
   }
 }
 
@@ -32,21 +30,19 @@ LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std
 void validate_shapes(const LayeredNetwork& network) {
   if (network.layers.empty())
     throw Error(ErrorKind::kUsage, "flow: expected a network of at least one layer, found none");
-  if (network.depth() > kMaxFlowLayers) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("flow: expected at most {} layers, found {}", kMaxFlowLayers, network.depth()));
-  }
+  if (network.depth() > kMaxFlowLayers)
+    fail_with(ErrorKind::kUsage, "flow: expected at most {} layers, found {}", kMaxFlowLayers, network.depth());
   for (std::size_t k = 0; k < network.depth(); ++k) {
     const Tensor<double>& block = network.layers[k];
     if (block.rank() != 2) {
-      throw Error(ErrorKind::kUsage, fmt::format("flow: expected layer {} to be a matrix, found shape {}", k + 1,
-                                                 shape_to_string(block.shape())));
+      fail_with(ErrorKind::kUsage, "flow: expected layer {} to be a matrix, found shape {}", k + 1,
+                shape_to_string(block.shape()));
     }
     if (k > 0 && block.extent(1) != network.layers[k - 1].extent(0)) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("flow: expected layer {} to have one column for each of the {} nodes below it, found "
-                              "shape {}",
-                              k + 1, network.layers[k - 1].extent(0), shape_to_string(block.shape())));
+      fail_with(ErrorKind::kUsage,
+                "flow: expected layer {} to have one column for each of the {} nodes below it, found "
+                "shape {}",
+                k + 1, network.layers[k - 1].extent(0), shape_to_string(block.shape()));
     }
   }
 }

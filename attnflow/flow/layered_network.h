@@ -8,8 +8,7 @@
 //     validate_network(network);
 //     assert(network.depth() == 2);
 //     assert(flow_of_pair(network, 0, 0).flow == 0.75);  // flow/pair_flow.h: 0.5 via one node, 0.25 via the other
-#ifndef ATTNFLOW_FLOW_LAYERED_NETWORK_H_
-#define ATTNFLOW_FLOW_LAYERED_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ Tensor<std::int64_t> to_units(const Tensor<double>& block, FixedPoint fixed_poin
 IntegerNetwork to_units(const LayeredNetwork& network, FixedPoint fixed_point);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_LAYERED_NETWORK_H_

@@ -14,13 +14,9 @@
 // about a third of the previous remainder. The straight arcs at j's own position, which usually carry a large part, are
 // filled before all others.
 //
-// A depth-first pass exhausts whatever comes first, and leaves no way for the last few percent when all amounts have to
-// arrive. Here nothing is exhausted early, and layers are read in place, without copies.
-//
 // Complexity: O(n^2) per layer, read once and in order. Exact in units: b is rounded down, amounts are not.
 // Deterministic for any vector width: only integers are summed.
-#ifndef ATTNFLOW_FLOW_MEETING_FLOW_H_
-#define ATTNFLOW_FLOW_MEETING_FLOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +60,3 @@ class MeetingFlow {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_MEETING_FLOW_H_

@@ -29,6 +29,17 @@ std::vector<std::int64_t> most(const std::vector<UnitBlock>& blocks, std::size_t
   return dinic_row(held, {blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(k)});
 }
 
+// A MeetingFlow and what it refers to.
+struct Meeting {
+  explicit Meeting(const std::vector<UnitBlock>& blocks) : arcs(arc_blocks(blocks)), pointers(pointers_to(arcs)) {}
+  MeetingFlow* operator->() { return &flow; }
+
+  std::vector<ArcBlock> arcs;
+  std::vector<const ArcBlock*> pointers;
+  NeighborColumns columns{pointers};
+  MeetingFlow flow{pointers, columns};
+};
+
 TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
   std::mt19937_64 random(20261126);
   const auto pick = [&random](std::initializer_list<double> values) {
@@ -40,28 +51,25 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
         .residual = pick({0.0, 0.5, 0.5, 0.9}), .density = pick({0.3, 1.0, 1.0}), .peak = pick({0.0, 1.0, 9.0})};
     const auto n = static_cast<std::size_t>(pick({1, 2, 9, 24}));
     const std::vector<UnitBlock> blocks = random_unit_stack(random, 7, n, kind);
-    const std::vector<ArcBlock> arcs = arc_blocks(blocks);
-    const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-    NeighborColumns columns(pointers);
-    MeetingFlow meeting(pointers, columns);
+    Meeting meeting(blocks);
     std::vector<std::int64_t> held(n);
     for (std::int64_t& units : held) units = static_cast<std::int64_t>(random() >> 5U) / static_cast<std::int64_t>(n);
     std::map<std::size_t, std::vector<std::int64_t>> most_of;  // by k
     for (const std::size_t k : {2U, 3U, 4U, 7U}) most_of[k] = most(blocks, k, held);
     for (std::size_t input = 0; input < n; ++input) {
       SCOPED_TRACE(testing::Message() << "trial " << trial << ", n " << n << ", input " << input);
-      meeting.start(input, first_arc(blocks[0], input));
+      meeting->start(input, first_arc(blocks[0], input));
       for (const auto& [k, flows] : most_of) {
         const std::int64_t all = flows[input];
-        const std::int64_t some = meeting.value(k, held, kManyUnits);
+        const std::int64_t some = meeting->value(k, held, kManyUnits);
         EXPECT_LE(some, all);
         EXPECT_GE(some, 0);
         found += static_cast<double>(some);
         there += static_cast<double>(all);
       }
       // Never more than requested.
-      meeting.start(input, first_arc(blocks[0], input));
-      EXPECT_LE(meeting.value(3, held, 1000), 1000);
+      meeting->start(input, first_arc(blocks[0], input));
+      EXPECT_LE(meeting->value(3, held, 1000), 1000);
     }
   }
   EXPECT_GT(found / there, 0.9);
@@ -72,17 +80,14 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   std::mt19937_64 random(4);
   const std::size_t n = 40;
   const std::vector<UnitBlock> blocks = random_unit_stack(random, 4, n, {});
-  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
-  const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-  NeighborColumns columns(pointers);
-  MeetingFlow meeting(pointers, columns);
+  Meeting meeting(blocks);
   std::vector<std::int64_t> held(n, 0);
   for (std::size_t p = 10; p < n; ++p) held[p] = (std::int64_t{1} << 53) + static_cast<std::int64_t>(p);
   std::int64_t all = 0;
   for (const std::int64_t units : held) all += units;
   for (const std::size_t k : {3U, 4U}) {
-    meeting.start(5, 5);
-    EXPECT_EQ(meeting.value(k, held, kManyUnits), all) << k;
+    meeting->start(5, 5);
+    EXPECT_EQ(meeting->value(k, held, kManyUnits), all) << k;
     EXPECT_EQ(most(blocks, k, held)[5], all);
   }
 }
@@ -96,14 +101,11 @@ TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
     for (std::size_t q = 0; q < 12; ++q) merged(p, q / 3) += blocks[0](p, q);
   }
   blocks[0] = merged;
-  const std::vector<ArcBlock> arcs = arc_blocks(blocks);
-  const std::vector<const ArcBlock*> pointers = pointers_to(arcs);
-  NeighborColumns columns(pointers);
-  MeetingFlow meeting(pointers, columns);
+  Meeting meeting(blocks);
   std::vector<std::int64_t> held(12, std::int64_t{1} << 54);
   for (std::size_t input = 0; input < 4; ++input) {
-    meeting.start(input, first_arc(blocks[0], input));
-    const std::int64_t some = meeting.value(3, held, kManyUnits);
+    meeting->start(input, first_arc(blocks[0], input));
+    const std::int64_t some = meeting->value(3, held, kManyUnits);
     EXPECT_LE(some, most(blocks, 3, held)[input]);
     EXPECT_GT(some, 0);
   }

@@ -1,7 +1,6 @@
 // The reference that flow is tested against: maximum flow by augmenting paths (Ford and Fulkerson, 1956, shortest
 // first) on exact 128-bit multiples of 2^-100, without bounds, phases or fixed point.
-#ifndef ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
-#define ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -117,12 +116,6 @@ inline Tensor<WideUnits> wide_block(const Tensor<double>& block, int exponent = 
   return wide;
 }
 
-inline Tensor<WideUnits> wide_block(const Tensor<std::int64_t>& block) {
-  Tensor<WideUnits> wide(block.shape());
-  std::copy_n(block.data(), block.size(), wide.data());
-  return wide;
-}
-
 // The maximum flow in units of 2^-100.
 inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
   std::vector<Tensor<WideUnits>> wide;
@@ -133,5 +126,3 @@ inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t outpu
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_NAIVE_FLOW_FOR_TEST_H_

@@ -6,8 +6,7 @@
 // columns are copied for several neighbors at a time, which share those lines.
 //
 // Memory: 9 n units per layer. Complexity: O(n) per layer and input token, if these come in order of position.
-#ifndef ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_
-#define ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -44,5 +43,3 @@ class NeighborColumns {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_NEIGHBOR_COLUMNS_H_

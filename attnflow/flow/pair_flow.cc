@@ -23,19 +23,16 @@ PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, s
   for (std::size_t k = network.depth(); k >= 1; --k) {
     const std::vector<std::uint32_t>& above = solver.positions(k);
     const std::vector<std::uint32_t>& below = solver.positions(k - 1);
-    const std::vector<std::uint64_t> carries = solver.arcs_with_flow(k);
-    const std::size_t words = internal::bit_words(below.size());
+    std::vector<std::vector<FlowArc>> flows(above.size());
+    solver.for_each_flow(k, [&](std::size_t p, std::size_t q, std::int64_t arc_units) {
+      flows[p].push_back({k, above[p], below[q], arc_units});
+    });
     std::vector<std::size_t> sink_side;
     for (std::size_t q = 0; q < below.size(); ++q) {
       if (!source_side[k - 1][q]) sink_side.push_back(below[q]);
     }
     for (std::size_t p = 0; p < above.size(); ++p) {
-      for (std::size_t w = 0; w < words; ++w) {
-        for (std::uint64_t word = carries[p * words + w]; word != 0; word &= word - 1) {
-          const std::size_t q = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
-          result.arc_flows.push_back({k, above[p], below[q], solver.flow(k, p, q)});
-        }
-      }
+      result.arc_flows.insert(result.arc_flows.end(), flows[p].begin(), flows[p].end());
       if (!source_side[k][p]) continue;
       for (const std::size_t q : sink_side) {
         // A capacity that rounds to zero units still counts: the cut's capacity is rounded up.

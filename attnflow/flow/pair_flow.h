@@ -20,13 +20,8 @@
 // pair is degenerate (flow/flow.h). Otherwise interpret it with care: an interior minimum cut usually has a small part
 // in every layer, and another one of the same capacity may be divided differently, so "the" layer of a cut means
 // nothing.
-// References:
-//   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
-//     https://aclanthology.org/2020.acl-main.385
-//   L. R. Ford and D. R. Fulkerson, Maximal Flow Through a Network, Canadian J. Math. 8, 1956:
-//     https://doi.org/10.4153/CJM-1956-045-5
-//   E. A. Dinic, Algorithm for Solution of a Problem of Maximum Flow in Networks with Power Estimation, Soviet Math.
-//     Doklady 11, 1970
+//
+// References: those of flow/flow.h.
 //
 // Example:
 //
@@ -37,8 +32,7 @@
 //     for (const CutShare& part : cut_shares(network, pair)) {
 //       std::printf("layer %zu: %.0f%% of the minimum cut\n", part.layer, 100.0 * part.share);
 //     }
-#ifndef ATTNFLOW_FLOW_PAIR_FLOW_H_
-#define ATTNFLOW_FLOW_PAIR_FLOW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -112,5 +106,3 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
                         const PairFlow& flow);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_PAIR_FLOW_H_

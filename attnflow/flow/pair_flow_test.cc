@@ -214,8 +214,7 @@ TEST(FlowOfPair, CapacitiesOfAnySize) {
     EXPECT_LE(pair.flow_gap, std::max(scale * 1e-14, 1e-280));
   }
   // A capacity of less than one unit remains in the cut.
-  LayeredNetwork faint;
-  faint.layers = {Tensor<double>({2, 1}, {1.0, 1e-30}), Tensor<double>({1, 2}, {0.5, 1.0})};
+  LayeredNetwork faint{.layers = {Tensor<double>({2, 1}, {1.0, 1e-30}), Tensor<double>({1, 2}, {0.5, 1.0})}};
   const PairFlow pair = expect_proven(faint, 0, 0);
   EXPECT_EQ(pair.minimum_cut.size(), 2U);
   EXPECT_GE(pair.flow + pair.flow_gap, 0.5);
@@ -224,8 +223,8 @@ TEST(FlowOfPair, CapacitiesOfAnySize) {
 
 TEST(Certify, ArcsAnywhereAndOfAnySize) {
   // A flow and a cut off the paths prove nothing wrong; sums are not truncated.
-  LayeredNetwork network;
-  network.layers = {Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 1e300}), Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 0.5})};
+  LayeredNetwork network{
+      .layers = {Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 1e300}), Tensor<double>({2, 2}, {0.5, 0.0, 1e300, 0.5})}};
   PairFlow pair = flow_of_pair(network, 0, 0);
   ASSERT_TRUE(certify(network, 0, 0, pair).holds());
   PairFlow wide = pair;
@@ -241,26 +240,23 @@ TEST(Certify, ArcsAnywhereAndOfAnySize) {
 
 TEST(PairFlow, SumsThatAreNoNumberAreRefused) {
   constexpr double kMost = std::numeric_limits<double>::max();
-  LayeredNetwork one;
-  one.layers = {Tensor<double>({1, 1}, {kMost})};
+  LayeredNetwork one{.layers = {Tensor<double>({1, 1}, {kMost})}};
   EXPECT_THROW(flow_of_pair(one, 0, 0), Error);
-  LayeredNetwork sums;
-  sums.layers = {Tensor<double>({2, 1}, {1.5e308, 1.5e308}), Tensor<double>({1, 2}, {1.5e308, 1.5e308})};
+  LayeredNetwork sums{
+      .layers = {Tensor<double>({2, 1}, {1.5e308, 1.5e308}), Tensor<double>({1, 2}, {1.5e308, 1.5e308})}};
   EXPECT_THROW(flow_of_pair(sums, 0, 0), Error);
   EXPECT_THROW(certify(sums, 0, 0, {}), Error);
 }
 
 TEST(Certify, ACapacityFarBelowTheUnitStillCounts) {
   // In units of about 1e300 / 2^60, 1e-100 is zero, but a cut through it does not have capacity 0.
-  LayeredNetwork uneven;
-  uneven.layers = {Tensor<double>({1, 1}, {1e-100}), Tensor<double>({1, 1}, {1e300})};
+  LayeredNetwork uneven{.layers = {Tensor<double>({1, 1}, {1e-100}), Tensor<double>({1, 1}, {1e300})}};
   const PairFlow pair = flow_of_pair(uneven, 0, 0);
   EXPECT_EQ(pair.flow, 0.0);
   EXPECT_GE(pair.flow_gap, 1e-100);
   EXPECT_GE(certify(uneven, 0, 0, pair).high, 1e-100);
   // No choice of units changes that.
-  LayeredNetwork plain;
-  plain.layers = {Tensor<double>({1, 1}, {0.5})};
+  LayeredNetwork plain{.layers = {Tensor<double>({1, 1}, {0.5})}};
   for (const int exponent : {-1000, -2000, std::numeric_limits<int>::min()}) {
     PairFlow claim;
     claim.fixed_point.exponent = exponent;
@@ -271,8 +267,7 @@ TEST(Certify, ACapacityFarBelowTheUnitStillCounts) {
 }
 
 TEST(PairFlow, NetworksThatAreNoneAreRefused) {
-  LayeredNetwork flat;
-  flat.layers = {Tensor<double>(Shape{}), Tensor<double>({1, 1}, {1.0})};
+  LayeredNetwork flat{.layers = {Tensor<double>(Shape{}), Tensor<double>({1, 1}, {1.0})}};
   EXPECT_THROW(flow_of_pair(flat, 0, 0), Error);
   LayeredNetwork deep;
   for (std::size_t k = 0; k <= kMaxFlowLayers; ++k) deep.layers.emplace_back(Shape{1, 1});

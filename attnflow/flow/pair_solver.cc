@@ -1,7 +1,5 @@
 #include "attnflow/flow/pair_solver.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -9,6 +7,8 @@
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include "attnflow/base/fail.h"
 
 namespace attnflow::internal {
 namespace {
@@ -146,9 +146,8 @@ void PairSolver::choose_unit() {
       const std::optional<double> sum = row_sum(arcs, below.size());
       if (!sum) {
         const auto is_wrong = [](double c) { return !(c >= 0.0 && std::isfinite(c)); };
-        throw Error(ErrorKind::kUsage,
-                    fmt::format("flow: expected finite capacities of at least 0, found {} in layer {}",
-                                *std::find_if(arcs, arcs + below.size(), is_wrong), k));
+        fail_with(ErrorKind::kUsage, "flow: expected finite capacities of at least 0, found {} in layer {}",
+                  *std::find_if(arcs, arcs + below.size(), is_wrong), k);
       }
       largest = std::max(largest, *sum);
     }
@@ -273,29 +272,6 @@ std::int64_t PairSolver::flow(std::size_t k, std::size_t p, std::size_t q) const
 std::int64_t PairSolver::capacity(std::size_t k, std::size_t p, std::size_t q) const {
   if (k == depth()) return supply_[q];
   return k == 1 ? sink_[p] : view_[k].capacity[p * view_[k].stride + q];
-}
-
-std::vector<std::uint64_t> PairSolver::arcs_with_flow(std::size_t k) const {
-  const std::size_t nodes = positions(k).size();
-  const std::size_t below = positions(k - 1).size();
-  const std::size_t words = bit_words(below);
-  std::vector<std::uint64_t> bits(nodes * words, 0);
-  const auto add = [&](std::size_t p, std::size_t q) {
-    if (flow(k, p, q) > 0) bits[p * words + q / 64] |= std::uint64_t{1} << (q % 64);
-  };
-  for (std::size_t q = 0; q < below; ++q) {
-    if (k == depth() || k == 1) {
-      for (std::size_t p = 0; p < nodes; ++p) add(p, q);
-      continue;
-    }
-    const std::uint64_t* senders = view_[k - 1].inflow + q * view_[k - 1].inflow_words;
-    for (std::size_t w = 0; w < bit_words(nodes); ++w) {
-      for (std::uint64_t word = senders[w]; word != 0; word &= word - 1) {
-        add(w * 64 + static_cast<std::size_t>(std::countr_zero(word)), q);
-      }
-    }
-  }
-  return bits;
 }
 
 PairSolver::Sides PairSolver::reached_by_source() const {

@@ -6,8 +6,7 @@
 // is not worth the time for a single pair.
 //
 // O(depth n^2) for the layout, and for each search; 16 bytes per arc on a path.
-#ifndef ATTNFLOW_FLOW_PAIR_SOLVER_H_
-#define ATTNFLOW_FLOW_PAIR_SOLVER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +37,17 @@ class PairSolver {
   const std::vector<std::uint32_t>& positions(std::size_t k) const { return positions_[k]; }
   // After solve(): the flow on the arc from node p of layer k to node q of layer k - 1.
   std::int64_t flow(std::size_t k, std::size_t p, std::size_t q) const;
-  // Bits [nodes of layer k, bit_words(nodes of layer k - 1)]: whether each arc carries flow.
-  std::vector<std::uint64_t> arcs_with_flow(std::size_t k) const;
+  // Calls visit(p, q, units) for each arc from layer k that carries flow; for each p, with increasing q.
+  template <typename Visit>
+  void for_each_flow(std::size_t k, const Visit& visit) const {
+    const auto visit_used = [&](std::size_t p, std::size_t q, std::int64_t units) {
+      if (units > 0) visit(p, q, units);
+    };
+    if (k > 1 && k < depth()) return for_each_recorded(pass_, k, visit_used);
+    for (std::size_t p = 0; p < positions(k).size(); ++p) {
+      for (std::size_t q = 0; q < positions(k - 1).size(); ++q) visit_used(p, q, flow(k, p, q));
+    }
+  }
 
   // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity: the source side of the
   // minimum cut nearest the source.
@@ -79,5 +87,3 @@ class PairSolver {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_PAIR_SOLVER_H_

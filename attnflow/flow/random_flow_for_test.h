@@ -1,6 +1,5 @@
 // Seeded random problems for attention_flow(): graphs of every shape that attention takes and some that it does not.
-#ifndef ATTNFLOW_FLOW_RANDOM_FLOW_FOR_TEST_H_
-#define ATTNFLOW_FLOW_RANDOM_FLOW_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -118,11 +117,10 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
                                                .sink = chosen(0.3),
                                                .quantum = chosen(0.2) ? 3 : 0,
                                                .seed = seed});
-    MixingOptions mixing;
-    mixing.heads = chosen(0.7) ? HeadFusion::kSingle : HeadFusion::kMax;
-    mixing.head = integer(0, 2);
-    mixing.residual = chosen(0.2) ? 0.0 : uniform(random);
-    mixing.discard = chosen(0.2) ? 0.7 : 0.0;
+    MixingOptions mixing{.heads = chosen(0.7) ? HeadFusion::kSingle : HeadFusion::kMax,
+                         .head = integer(0, 2),
+                         .residual = chosen(0.2) ? 0.0 : uniform(random),
+                         .discard = chosen(0.2) ? 0.7 : 0.0};
     question.graph = attention_graph(stack, mixing);
   } else {
     std::vector<std::size_t> hubs;
@@ -174,5 +172,3 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_RANDOM_FLOW_FOR_TEST_H_

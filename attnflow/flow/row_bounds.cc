@@ -27,7 +27,7 @@ RowBounds::RowBounds(std::vector<std::int64_t> top, std::size_t own)
   reach_.assign(top_.size() * words_, 0);
   for (std::size_t p = 0; p < top_.size(); ++p) {
     value_[p] = {.low = top_[p], .high = top_[p], .column_cut = top_[p], .row_cut = top_[p]};
-    if (top_[p] > 0) reach_[p * words_ + p / 64] |= std::uint64_t{1} << (p % 64);
+    if (top_[p] > 0) set_bit(reach_.data() + p * words_, p);
   }
   if (own_ >= top_.size()) return;
   sent_ = chain_cut_ = sums_from_the_right(top_);
@@ -137,22 +137,17 @@ void RowBounds::find_reach(std::size_t below) {
   std::vector<std::uint64_t> reach(below * words_, 0);
   for (std::size_t p = 0; p < nodes; ++p) {
     const std::uint64_t* from = reach_.data() + p * words_;
-    for (std::size_t w = 0; w < arc_words; ++w) {
-      for (std::uint64_t word = open_arcs_[p * arc_words + w]; word != 0; word &= word - 1) {
-        std::uint64_t* to = reach.data() + (w * 64 + static_cast<std::size_t>(std::countr_zero(word))) * words_;
-        for (std::size_t v = 0; v < words_; ++v) to[v] |= from[v];
-      }
-    }
+    for_each_bit({open_arcs_.data() + p * arc_words, arc_words}, [&](std::size_t q) {
+      std::uint64_t* to = reach.data() + q * words_;
+      for (std::size_t v = 0; v < words_; ++v) to[v] |= from[v];
+    });
   }
   reach_settled_ = reach == reach_;
   reach_ = std::move(reach);
   row_cut_.assign(below, 0);
   for (std::size_t q = 0; q < below; ++q) {
-    for (std::size_t v = 0; v < words_; ++v) {
-      for (std::uint64_t word = reach_[q * words_ + v]; word != 0; word &= word - 1) {
-        row_cut_[q] = add_units(row_cut_[q], top_[v * 64 + static_cast<std::size_t>(std::countr_zero(word))]);
-      }
-    }
+    for_each_bit({reach_.data() + q * words_, words_},
+                 [&](std::size_t p) { row_cut_[q] = add_units(row_cut_[q], top_[p]); });
   }
 }
 

@@ -16,10 +16,8 @@
 // first one with an arc to it, so suffix sums over one row per layer give all these cuts, in O(n).
 //
 // Complexity: O(n^2) per layer, which is read once and in order, and n^3 / 64 if its nonzero arcs are not the same as
-// in the layer above. Memory: n numbers and n^2 / 4 bytes (the top arcs that lead to each node, and the existing arcs).
-// Exact in units, and deterministic to the bit.
-#ifndef ATTNFLOW_FLOW_ROW_BOUNDS_H_
-#define ATTNFLOW_FLOW_ROW_BOUNDS_H_
+// in the layer above. Memory: n^2 / 4 bytes. Exact in units, and deterministic to the bit.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +70,3 @@ class RowBounds {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_ROW_BOUNDS_H_

@@ -7,11 +7,10 @@
 //
 // Few layers. Let some flow bring amounts to the nodes of layer k, all at the same time. With these as arcs of the
 // output token, layers 1 ... k are a separate network, and each of its flows, combined with that first one, is a flow
-// of the whole: the two parts share no arc. If it attains the upper bound, the pair is settled exactly. Suitable
-// amounts take O(n) per layer to find. In the uppermost layers the output token's flow is evened out: a node that holds
-// more than 16 times the mean sends the surplus to nodes that hold less. Below, everything goes straight down, by the
-// arcs (k, p) -> (k - 1, p), except that every node with an arc to the node at the input token's own position gives it
-// as much as its straight arcs can carry.
+// of the whole. If it attains the upper bound, the pair is settled exactly. Suitable amounts take O(n) per layer to
+// find. In the uppermost layers a node that holds more than 16 times the mean sends the surplus to nodes that hold
+// less. Below, everything goes straight down, by the arcs (k, p) -> (k - 1, p), except that every node with an arc to
+// the node at the input token's own position gives it as much as its straight arcs can carry.
 //
 // Parts. Amounts at positions before j cannot reach input token j. So input tokens are processed in parts [b, e) of
 // neighbors, which get shorter toward the end; for each part, mass is evened out over positions from e - 1 on, which
@@ -24,11 +23,9 @@
 // case. Networks that are not causal are always solved with all layers; their parts have equal size, and share one
 // network per worker. If there is not enough memory for that many layers, some values stay between bounds.
 //
-// Complexity: as in flow/sink_solver.h for k layers instead of all. Memory: per worker, 8 bytes per arc, plus 8 or 16
-// for each number of layers that keeps a network. Deterministic: the method that settles a pair never changes its
-// value.
-#ifndef ATTNFLOW_FLOW_ROW_FLOW_H_
-#define ATTNFLOW_FLOW_ROW_FLOW_H_
+// Complexity: as in flow/sink_solver.h for k layers instead of all. Deterministic: the method that settles a pair never
+// changes its value.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -118,5 +115,3 @@ class RowFlow {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_ROW_FLOW_H_

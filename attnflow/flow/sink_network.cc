@@ -135,17 +135,16 @@ FlowPass SinkNetwork::pass(std::size_t position) {
   supply_left_.resize(padded(layer_[layers_].nodes));
   sink_left_.resize(padded(layer_[1].nodes));
   live_blocks_.resize(bit_words(sink_left_.size() / kBlock));
-  FlowPass pass;
-  pass.layers = view_.data();
-  pass.depth = layers_ + 1;
-  pass.sink_capacity = layer_[1].high.data();
-  pass.own = own_.data();
-  pass.supply_left = supply_left_.data();
-  pass.sink_left = sink_left_.data();
-  pass.live_blocks = live_blocks_.data();
-  pass.path = path_.data();
-  pass.pushes = &pushes_;
-  pass.queue = queue_.data();
+  FlowPass pass{.layers = view_.data(),
+                .depth = layers_ + 1,
+                .sink_capacity = layer_[1].high.data(),
+                .own = own_.data(),
+                .supply_left = supply_left_.data(),
+                .sink_left = sink_left_.data(),
+                .live_blocks = live_blocks_.data(),
+                .path = path_.data(),
+                .pushes = &pushes_,
+                .queue = queue_.data()};
   return pass;
 }
 

@@ -8,8 +8,7 @@
 //
 // Layers are added from the bottom, once their values, or bounds on them, are known. Memory: 8 bytes per arc, and as
 // much again if flow is recorded.
-#ifndef ATTNFLOW_FLOW_SINK_NETWORK_H_
-#define ATTNFLOW_FLOW_SINK_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class SinkNetwork {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_SINK_NETWORK_H_

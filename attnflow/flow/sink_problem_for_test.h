@@ -1,6 +1,5 @@
 // Seeded random networks with one sink, in units, for tests of the solver's parts.
-#ifndef ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
-#define ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +11,6 @@
 
 #include "attnflow/flow/arc_block.h"
 #include "attnflow/flow/layered_dinic_for_test.h"
-#include "attnflow/flow/naive_flow_for_test.h"
 #include "attnflow/flow/sink_network.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -137,8 +135,7 @@ inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top,
   return flows;
 }
 
-// Maximum flows from every node of every layer to sink 0: flows[k][p]. For networks on which the naive solver takes
-// minutes.
+// Maximum flows from every node of every layer to sink 0: flows[k][p].
 inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vector<UnitBlock>& blocks) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);
@@ -147,22 +144,6 @@ inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vec
     const UnitBlock& block = blocks[k - 1];
     for (std::size_t p = 0; p < block.extent(0); ++p) {
       flows[k].push_back(dinic.solve(block.data() + p * block.extent(1), k, 0));
-    }
-  }
-  return flows;
-}
-
-// Likewise by the naive solver.
-inline std::vector<std::vector<std::int64_t>> naive_flows_to_sink(const std::vector<UnitBlock>& blocks) {
-  std::vector<Tensor<WideUnits>> wide;
-  for (const UnitBlock& block : blocks) wide.push_back(wide_block(block));
-  std::vector<std::vector<std::int64_t>> flows(blocks.size() + 1);
-  std::vector<const Tensor<WideUnits>*> layers;
-  for (std::size_t k = 1; k <= blocks.size(); ++k) {
-    layers.push_back(&wide[k - 1]);
-    NaiveFlow naive(layers);
-    for (std::size_t p = 0; p < blocks[k - 1].extent(0); ++p) {
-      flows[k].push_back(static_cast<std::int64_t>(naive.solve(p, 0)));
     }
   }
   return flows;
@@ -208,5 +189,3 @@ class SourceOfPass {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_SINK_PROBLEM_FOR_TEST_H_

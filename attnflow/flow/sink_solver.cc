@@ -36,7 +36,7 @@ SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network) : blo
   for (std::size_t p = 0; p < bottom; ++p) {
     reach_class[1][p] = static_cast<std::uint32_t>(p);
     std::vector<std::uint64_t> set(bit_words(bottom), 0);
-    set[p / 64] |= std::uint64_t{1} << (p % 64);
+    set_bit(set.data(), p);
     reach_sets.push_back(std::move(set));
   }
   for (std::size_t k = 2; k <= blocks.size(); ++k) reach_class[k] = classes_of(*blocks[k - 1], k);
@@ -53,7 +53,7 @@ SinkProblem::SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const
   reach_sets.assign(nodes, std::vector<std::uint64_t>(bit_words(nodes), 0));
   for (std::size_t p = 0; p < nodes; ++p) {
     std::vector<std::uint64_t>& set = reach_sets[p];
-    for (std::size_t q = p; q < nodes; ++q) set[q / 64] |= std::uint64_t{1} << (q % 64);
+    for (std::size_t q = p; q < nodes; ++q) set_bit(set.data(), q);
   }
   sum_demand();
 }
@@ -128,13 +128,8 @@ void SinkSolver::start(const std::vector<std::int64_t>& column) {
   templates_.start_sink(column);
   column_cuts_.assign(problem_.reach_sets.size(), 0);
   for (std::size_t c = 0; c < column_cuts_.size(); ++c) {
-    const std::vector<std::uint64_t>& set = problem_.reach_sets[c];
-    for (std::size_t w = 0; w < set.size(); ++w) {
-      for (std::uint64_t word = set[w]; word != 0; word &= word - 1) {
-        const std::size_t p = w * 64 + static_cast<std::size_t>(std::countr_zero(word));
-        column_cuts_[c] = add_units(column_cuts_[c], column[p]);
-      }
-    }
+    for_each_bit(problem_.reach_sets[c],
+                 [&](std::size_t p) { column_cuts_[c] = add_units(column_cuts_[c], column[p]); });
   }
   climb(column, column);
 }
@@ -291,8 +286,7 @@ std::int64_t SinkSolver::sent(const std::int64_t* row, std::size_t position, std
 
 SinkValue SinkSolver::bounds(const std::int64_t* row, std::uint32_t reach_class) {
   const SinkLayer& top = network_.layer(depth() - 1);
-  SinkValue result;
-  result.column_cut = column_cuts_[reach_class];
+  SinkValue result{.column_cut = column_cuts_[reach_class]};
   place(row);
   result.row_cut = sum_of_minima(row_.data(), row_.data(), row_.size(), 0);
   const std::int64_t through = sum_of_minima(row_.data(), top.high.data(), row_.size(), 0);

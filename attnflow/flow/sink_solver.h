@@ -14,8 +14,7 @@
 // never changes its value. Callers that need only the values of the last level request just the bounds of 1 and 2 at
 // the levels below it. A few more pairs of the last level then need a greedy pass, but no pair of the levels below
 // does, which saves much more in a network of many layers.
-#ifndef ATTNFLOW_FLOW_SINK_SOLVER_H_
-#define ATTNFLOW_FLOW_SINK_SOLVER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -130,5 +129,3 @@ class SinkSolver {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_SINK_SOLVER_H_

@@ -1,6 +1,5 @@
 // The share of a long random test that is run.
-#ifndef ATTNFLOW_FLOW_TEST_SHARE_FOR_TEST_H_
-#define ATTNFLOW_FLOW_TEST_SHARE_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -36,5 +35,3 @@ inline std::size_t share_of(std::size_t all, std::string_view what) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_FLOW_TEST_SHARE_FOR_TEST_H_

@@ -1,7 +1,6 @@
 // Vector code is compiled for several kinds of processors and selected at run time. These helpers let tests run every
 // version that this machine supports.
-#ifndef ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
-#define ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
@@ -52,5 +51,3 @@ inline std::string vector_target_names() {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_FLOW_VECTOR_TARGETS_FOR_TEST_H_
