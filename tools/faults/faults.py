@@ -49,7 +49,7 @@ FILES = {
 }
 # The stages that can see a fault, the cheapest first; module: the part of release that tests the fault's module.
 STAGES = {
-    "c++": ["module", "release", "cli", "oracle", "serve", "python", "mutate", "capture"],
+    "c++": ["module", "release", "cli", "oracle", "serve", "python", "mutate", "capture", "dev"],
     "typescript": ["viewer", "browser"],
     "python": ["python", "capture"],
     "css": ["viewer", "browser"],
