@@ -49,7 +49,7 @@ FILES = {
 }
 # The stages that can see a fault, the cheapest first; module: the part of release that tests the fault's module.
 STAGES = {
-    "c++": ["module", "release", "cli", "oracle", "serve", "python", "mutate", "capture"],
+    "c++": ["module", "release", "cli", "oracle", "serve", "python", "mutate", "capture", "dev"],
     "typescript": ["viewer", "browser"],
     "python": ["python", "capture"],
     "css": ["viewer", "browser"],
@@ -185,15 +185,15 @@ def build(*targets: str) -> int:
     return run(["ninja", "-C", "build/release", *targets])
 
 
-def run_module_test(name: str) -> int:
-    return run_ctest("--tests-regex", f"^{name}$", "--timeout", "300")
-
-
-def module_test(edit: Edit) -> str | None:
-    """The test program of the module that the fault is in, without _test, if it has one."""
+def module_test(edit: Edit) -> tuple[str, str] | None:
+    """The test of the module that the fault is in, and what to build for it, if it has one."""
+    if edit.language == "rust":
+        return "attnflow_tokenizers_rust", "text_test"
     folders = Path(edit.file).parts[1:-1]
-    names = ["_".join(folders), folders[0]] if edit.language == "c++" else ["text"]
-    return next((name for name in names if list((ROOT / "build/release").rglob(f"{name}_test"))), None)
+    for name in ("_".join(folders), folders[0]):
+        if list((ROOT / "build/release").rglob(f"{name}_test")):
+            return name, f"{name}_test"
+    return None
 
 
 def run_package_tests(stage: str) -> int:
@@ -236,11 +236,11 @@ def finder(edit: Edit, stages: list[str]) -> str | None:
     if edit.language == "typescript" and run(["npx", "tsc", "--noEmit", "-p", "."], folder=ROOT / "viewer") != 0:
         return "build"
     if edit.language in ("c++", "rust"):
-        name = module_test(edit) if left[:1] == ["module"] else None
-        if name:
-            if build(f"{name}_test") != 0:
+        test = module_test(edit) if left[:1] == ["module"] else None
+        if test:
+            if build(test[1]) != 0:
                 return "build"
-            if run_module_test(name) != 0:
+            if run_ctest("--tests-regex", f"^{test[0]}$", "--timeout", "300") != 0:
                 return "module"
         if left != ["module"] and build() != 0:
             return "build"

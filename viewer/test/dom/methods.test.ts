@@ -4,9 +4,9 @@ import { all, has, open, press } from "./page";
 import { embeddedOf } from "./samples";
 
 test.each([
-  ["", "arabic", 1], // without predictions
-  ["", "short", 1], // next to a long list of them
-  ["image", "least", 0],
+  ["", "arabic", 1] as const, // without predictions
+  ["", "short", 1] as const, // next to a long list of them
+  ["image", "least", 0] as const,
 ])("%s/%s: %i", async (folder, name, count) => {
   await open(embeddedOf(folder, name));
   (document.activeElement as HTMLElement).blur();
