@@ -1,6 +1,5 @@
 // A model with what belongs to it: a tokenizer, or the preprocessing of images.
-#ifndef ATTNFLOW_ANALYSIS_LOADED_MODEL_H_
-#define ATTNFLOW_ANALYSIS_LOADED_MODEL_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -37,5 +36,3 @@ struct ImageModel {
 ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_LOADED_MODEL_H_

@@ -1,6 +1,5 @@
 // A report to files: the ending of the name chooses the kind.
-#ifndef ATTNFLOW_ANALYSIS_WRITE_REPORT_H_
-#define ATTNFLOW_ANALYSIS_WRITE_REPORT_H_
+#pragma once
 
 #include <filesystem>
 #include <string>
@@ -38,5 +37,3 @@ void write_report(const std::filesystem::path& path, const Report& report, const
                   const ImageFigureOptions& image = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_WRITE_REPORT_H_

@@ -27,8 +27,7 @@
 //     GraphSource source(attention_graph(stack), /*causal=*/false);
 //     Query query{.method = Method::kRollout, .layers = {6}, .outputs = {{0}}};
 //     const Attribution cls = attribute(source, query);  // cls.values(0, 0, j): how much of token 0 comes from token j
-#ifndef ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_
-#define ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -61,5 +60,3 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
 std::size_t normalize(Attribution& attribution, Normalization normalization);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_ATTRIBUTE_H_

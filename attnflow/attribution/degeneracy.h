@@ -8,8 +8,7 @@
 //     const DegeneracyCounts counts = count_degenerate(flow, 1);  // of layers[1]
 //     std::printf("layer %zu: %zu of %zu flows say nothing of the layers between\n", counts.layer, counts.degenerate(),
 //                 counts.values);
-#ifndef ATTNFLOW_ATTRIBUTION_DEGENERACY_H_
-#define ATTNFLOW_ATTRIBUTION_DEGENERACY_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -32,5 +31,3 @@ struct DegeneracyCounts {
 DegeneracyCounts count_degenerate(const Attribution& flow, std::size_t layer, std::optional<std::size_t> output = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_DEGENERACY_H_

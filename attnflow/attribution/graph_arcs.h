@@ -39,8 +39,7 @@
 //                                       {.method = Method::kRaw, .layer = 1, .output_token = 0});
 //     assert(arcs.shown.size() == 1);         // from token 0 to 1
 //     assert(arcs.shown[0].weight == 0.375);  // 0.5 * 0.75
-#ifndef ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
-#define ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -93,5 +92,3 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
                      std::size_t max_arcs = kMaxArcs);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_GRAPH_ARCS_H_

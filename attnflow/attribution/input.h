@@ -9,8 +9,7 @@
 //     input.tokens[1] = {.text = "key", .begin = 0, .end = 3, .word = 0};
 //     input.tokens[2] = {.text = "##s", .begin = 3, .end = 4, .word = 0};  // the same word
 //     assert(display_text(input, 0) == "[CLS]" && display_text(input, 2) == "s");
-#ifndef ATTNFLOW_ATTRIBUTION_INPUT_H_
-#define ATTNFLOW_ATTRIBUTION_INPUT_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -48,5 +47,3 @@ std::string own_text(const InputText& input, std::size_t token);
 std::string display_text(const InputText& input, std::size_t token);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_INPUT_H_

@@ -13,8 +13,7 @@
 //     const MethodInfo& blank_out = method_info(parse_method("blank-out"));
 //     assert(blank_out.needs == MethodNeeds::kRuns && !blank_out.aggregates());
 //     for (const MethodInfo& each : all_methods()) std::printf("%s: %s\n", each.name, each.help);
-#ifndef ATTNFLOW_ATTRIBUTION_METHODS_H_
-#define ATTNFLOW_ATTRIBUTION_METHODS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -78,5 +77,3 @@ std::vector<Method> parse_methods(const std::vector<std::string>& texts);
 void require_aggregations(const std::vector<Method>& methods, std::string_view what);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_METHODS_H_

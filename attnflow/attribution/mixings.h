@@ -20,8 +20,7 @@
 //     const MixingInfo& alti = mixing_info(parse_mixing("alti"));
 //     assert(alti.needs == MixingNeeds::kTerms && !alti.has_target());
 //     for (const MixingInfo& each : all_mixings()) std::printf("%s: %s\n", each.name, each.help);
-#ifndef ATTNFLOW_ATTRIBUTION_MIXINGS_H_
-#define ATTNFLOW_ATTRIBUTION_MIXINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -74,5 +73,3 @@ std::string mixings_that_need(MixingNeeds needs);
 Mixing parse_mixing(std::string_view text);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_MIXINGS_H_

@@ -12,8 +12,7 @@
 //     assert(to_text(note.code) == "wide-gap");
 //     assert(std::get<double>(*note.find("widest")) == 3e-4);
 //     assert(note_text(note).starts_with("The widest flow interval is 3.0e-04"));
-#ifndef ATTNFLOW_ATTRIBUTION_NOTE_H_
-#define ATTNFLOW_ATTRIBUTION_NOTE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -142,5 +141,3 @@ std::string to_text(NoteCode code);
 std::optional<NoteCode> find_note_code(std::string_view name);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_NOTE_H_

@@ -1,6 +1,5 @@
 // What tests ask of notes.
-#ifndef ATTNFLOW_ATTRIBUTION_NOTE_FOR_TEST_H_
-#define ATTNFLOW_ATTRIBUTION_NOTE_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <string>
@@ -34,5 +33,3 @@ T value_of(const Note& note, std::string_view name) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_ATTRIBUTION_NOTE_FOR_TEST_H_

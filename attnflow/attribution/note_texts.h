@@ -1,6 +1,5 @@
 // The one table of notes: their names in documents and their words. Not part of the library's interface.
-#ifndef ATTNFLOW_ATTRIBUTION_NOTE_TEXTS_H_
-#define ATTNFLOW_ATTRIBUTION_NOTE_TEXTS_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -32,5 +31,3 @@ struct NoteRow {
 std::span<const NoteRow> note_rows();
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ATTRIBUTION_NOTE_TEXTS_H_

@@ -13,8 +13,7 @@
 //     Choice choice;
 //     row.set(choice, true);
 //     assert(choice.loud && row.dashed() == "loud");
-#ifndef ATTNFLOW_ATTRIBUTION_OPTION_H_
-#define ATTNFLOW_ATTRIBUTION_OPTION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -149,5 +148,3 @@ auto option(const char* name, unsigned uses, const char* help, OptionDetails det
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_OPTION_H_

@@ -3,8 +3,7 @@
 // Example:
 //
 //     assert(with_field_names("--top-k: expected 1, found '--x'") == "top_k: expected 1, found '--x'");
-#ifndef ATTNFLOW_ATTRIBUTION_OPTION_NAMES_H_
-#define ATTNFLOW_ATTRIBUTION_OPTION_NAMES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -21,5 +20,3 @@ enum class OptionNames : std::uint8_t {
 std::string with_field_names(const std::string& message);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_OPTION_NAMES_H_

@@ -1,7 +1,6 @@
 // How a patch of a picture is called. In data and options its text is its row and column, counted from 0: "2,4". People
 // read it counted from 1: "row 3, column 5".
-#ifndef ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_
-#define ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace attnflow::internal {
 std::string shown_piece(const InputToken& token);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ATTRIBUTION_PATCH_NAME_H_

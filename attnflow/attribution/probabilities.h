@@ -8,8 +8,7 @@
 //     const std::vector<float> logits = {0.0F, 2.0F, 1.0F};
 //     const auto name = [](std::int64_t id) { return "token " + std::to_string(id); };
 //     assert(top_predictions(logits, 1, name).front().text == "token 1");
-#ifndef ATTNFLOW_ATTRIBUTION_PROBABILITIES_H_
-#define ATTNFLOW_ATTRIBUTION_PROBABILITIES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ std::vector<AnswerSpan> answer_spans(std::span<const float> begins, std::span<co
                                      std::size_t k);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_PROBABILITIES_H_

@@ -12,8 +12,7 @@
 //                       .inputs = {{0}, {1}, {2, 3}, {4}, {5}}};  // words: "key" and "##s" are one input
 //     const Attribution answer = attribute(source, query);        // attribution/attribute.h
 //     assert(answer.values.extent(2) == 5);
-#ifndef ATTNFLOW_ATTRIBUTION_QUERY_H_
-#define ATTNFLOW_ATTRIBUTION_QUERY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ inline TokenGroups single_tokens(std::size_t n) {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_QUERY_H_

@@ -1,6 +1,5 @@
 // The answer to a question of rows, row by row; not part of the library's interface.
-#ifndef ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_
-#define ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -40,5 +39,3 @@ Tensor<double> rows_of(const RowQuestion& question, std::size_t columns, const R
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ATTRIBUTION_QUESTION_ROWS_H_

@@ -11,8 +11,7 @@
 //     assert(resolved.output_token == 3 && resolved.layers.size() == 6);       // "##s" of "key", "##s"
 //     assert(resolved.notes.front().code == NoteCode::kOutputTokenOfWord);     // says so
 //     const AttentionGraph graph = attention_graph(stack, resolved.mixing);
-#ifndef ATTNFLOW_ATTRIBUTION_RESOLVE_H_
-#define ATTNFLOW_ATTRIBUTION_RESOLVE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -86,5 +85,3 @@ bool is_class_piece(std::string_view piece);
 bool is_unknown_piece(std::string_view piece);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_RESOLVE_H_

@@ -18,8 +18,7 @@
 //     const Query query{.method = Method::kRollout, .layers = {stack.layers()}, .outputs = {{0}}};
 //     const double found = attribute(source, query).values(0, 0, 3);
 //     assert(found == rollout(attention_graph(stack))(stack.layers() - 1, 0, 3));
-#ifndef ATTNFLOW_ATTRIBUTION_RUNNING_SOURCE_H_
-#define ATTNFLOW_ATTRIBUTION_RUNNING_SOURCE_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -78,5 +77,3 @@ class RunningSource : public AttentionSource {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_RUNNING_SOURCE_H_

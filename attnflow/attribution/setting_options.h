@@ -9,8 +9,7 @@
 //     }
 //     assert(settings.residual == 0.25);
 //     check_ranges(settings);
-#ifndef ATTNFLOW_ATTRIBUTION_SETTING_OPTIONS_H_
-#define ATTNFLOW_ATTRIBUTION_SETTING_OPTIONS_H_
+#pragma once
 
 #include <span>
 
@@ -31,5 +30,3 @@ Settings default_settings(OptionUse use);
 void check_ranges(const Settings& settings);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_SETTING_OPTIONS_H_

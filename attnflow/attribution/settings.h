@@ -16,8 +16,7 @@
 //     settings.column_mask.kind = ColumnMask::Kind::kSpecial;
 //     validate(settings);  // throws where choices exclude each other
 //     assert(to_text(settings.heads) == "max" && to_text(settings.column_mask) == "special");
-#ifndef ATTNFLOW_ATTRIBUTION_SETTINGS_H_
-#define ATTNFLOW_ATTRIBUTION_SETTINGS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -114,5 +113,3 @@ std::vector<std::size_t> parse_positions(std::string_view text, std::string_view
 void validate(const Settings& settings);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_SETTINGS_H_

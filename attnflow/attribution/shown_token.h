@@ -1,8 +1,7 @@
 // Labels for tokens that share one character: the bytes of "é" in byte-level BPE ("Ã", "©") or
 // by byte fallback ("<0xC3>", "<0xA9>"), the code points of an emoji. Each is shown as the whole character and its
 // place in it, "é (1/2)". Bytes whose character is not all there are shown in hexadecimal, "\xC3".
-#ifndef ATTNFLOW_ATTRIBUTION_SHOWN_TOKEN_H_
-#define ATTNFLOW_ATTRIBUTION_SHOWN_TOKEN_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -23,5 +22,3 @@ struct TokenPiece {
 std::string shown_token(std::size_t count, std::size_t token, const std::function<TokenPiece(std::size_t)>& at);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ATTRIBUTION_SHOWN_TOKEN_H_

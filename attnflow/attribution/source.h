@@ -12,8 +12,7 @@
 //     const Tensor<double> row = graph_source.rollout(question, {});  // [layer, position, input position]
 //     const Tensor<double> same = replay_source.rollout(question, {});
 //     assert(std::abs(row(0, 0, 2) - same(0, 0, 2)) < 1e-6);  // of the same decoder
-#ifndef ATTNFLOW_ATTRIBUTION_SOURCE_H_
-#define ATTNFLOW_ATTRIBUTION_SOURCE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -155,5 +154,3 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& 
 AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_SOURCE_H_

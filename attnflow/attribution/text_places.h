@@ -9,8 +9,7 @@
 //                          {{.begin = 5, .end = 6, .split = 1}}});
 //     assert(input.tokens[0].end == 5);  // in bytes
 //     assert(input.tokens[1].word == 0 && input.tokens[2].word == 1);
-#ifndef ATTNFLOW_ATTRIBUTION_TEXT_PLACES_H_
-#define ATTNFLOW_ATTRIBUTION_TEXT_PLACES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -54,5 +53,3 @@ std::size_t skip_spaces(std::string_view text, std::size_t at);
 
 }  // namespace internal
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_TEXT_PLACES_H_

@@ -12,8 +12,7 @@
 //     assert((find_words(text_words(input), "the") == std::vector<std::size_t>{0}));  // "The": no word is "the"
 //     const TokenGroups groups = word_groups(input.tokens);  // {0}, {1}, {2, 3}, {4}, {5}: "keys" is tokens 2 and 3
 //     assert(groups.size() == 5 && merge_tokens(input, groups[2]).text == "keys");
-#ifndef ATTNFLOW_ATTRIBUTION_WORDS_H_
-#define ATTNFLOW_ATTRIBUTION_WORDS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -50,5 +49,3 @@ std::string list_words(const std::vector<TextWord>& words);
 std::string without_leading_spaces(std::string text);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ATTRIBUTION_WORDS_H_

@@ -1,7 +1,6 @@
 // Errors whose messages are made of parts: throw usage_error("--steps: expected 1 to {}, found {}", most, steps). Not
 // part of the library's interface.
-#ifndef ATTNFLOW_BASE_FORMAT_ERROR_H_
-#define ATTNFLOW_BASE_FORMAT_ERROR_H_
+#pragma once
 
 #include <fmt/format.h>
 
@@ -27,5 +26,3 @@ Error model_error(fmt::format_string<Parts...> message, Parts&&... parts) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_BASE_FORMAT_ERROR_H_

@@ -1,6 +1,5 @@
 // Checks of what a text says.
-#ifndef ATTNFLOW_BASE_TEXT_FOR_TEST_H_
-#define ATTNFLOW_BASE_TEXT_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -31,5 +30,3 @@ inline std::vector<std::string> lines_of(const std::string& text) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_BASE_TEXT_FOR_TEST_H_

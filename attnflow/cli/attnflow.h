@@ -1,6 +1,5 @@
 // The attnflow command, without its process: commands and options, messages, exit code.
-#ifndef ATTNFLOW_CLI_ATTNFLOW_H_
-#define ATTNFLOW_CLI_ATTNFLOW_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -14,5 +13,3 @@ namespace attnflow {
 int run_attnflow(std::vector<std::string> arguments, const Console& streams = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_ATTNFLOW_H_

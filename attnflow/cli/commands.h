@@ -1,6 +1,5 @@
 // The commands of the tool, one file each.
-#ifndef ATTNFLOW_CLI_COMMANDS_H_
-#define ATTNFLOW_CLI_COMMANDS_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 
@@ -17,5 +16,3 @@ void add_model_command(CLI::App& app);
 void add_serve_command(CLI::App& app);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_COMMANDS_H_

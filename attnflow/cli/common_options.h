@@ -1,6 +1,5 @@
 // Shared by several commands: options that have the same meaning everywhere, and output handling.
-#ifndef ATTNFLOW_CLI_COMMON_OPTIONS_H_
-#define ATTNFLOW_CLI_COMMON_OPTIONS_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -133,5 +132,3 @@ void add_multiline(CLI::App* command, bool& multiline);
 inline constexpr std::size_t kUsualWidth = 80;
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_COMMON_OPTIONS_H_

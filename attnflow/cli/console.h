@@ -3,8 +3,7 @@
 // The program gives its own standard streams; a test gives streams in memory (fmemopen, open_memstream), so that a
 // command runs within the test's process. Commands name these streams and never stdin, stdout or stderr. Files written
 // to standard output by name (-o -, /dev/stdout) go to the process's descriptor 1 whatever the console is.
-#ifndef ATTNFLOW_CLI_CONSOLE_H_
-#define ATTNFLOW_CLI_CONSOLE_H_
+#pragma once
 
 #include <cstdio>
 #include <optional>
@@ -43,5 +42,3 @@ std::optional<std::size_t> terminal_width();
 std::string read_standard_input();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_CONSOLE_H_

@@ -1,6 +1,5 @@
 // Formats a command's help to the terminal's width: CLI11 leaves wrapping to the terminal, which breaks lines anywhere.
-#ifndef ATTNFLOW_CLI_HELP_FORMATTER_H_
-#define ATTNFLOW_CLI_HELP_FORMATTER_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -16,5 +15,3 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_HELP_FORMATTER_H_

@@ -2,8 +2,7 @@
 //
 // A message that cannot be written (a full disk, a closed descriptor) is lost and has no other effect: a command's
 // results are its files and its exit code.
-#ifndef ATTNFLOW_CLI_MESSAGES_H_
-#define ATTNFLOW_CLI_MESSAGES_H_
+#pragma once
 
 #include <string_view>
 
@@ -22,5 +21,3 @@ void print_raw_message(std::string_view text) noexcept;
 void reserve_standard_descriptors() noexcept;
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_MESSAGES_H_

@@ -1,6 +1,5 @@
 // Resolves a command's model argument.
-#ifndef ATTNFLOW_CLI_MODEL_ARGUMENT_H_
-#define ATTNFLOW_CLI_MODEL_ARGUMENT_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -26,5 +25,3 @@ ModelFiles open_text_model(const std::optional<std::string>& reference, const Op
 ModelFiles open_image_model(const std::optional<std::string>& reference, const OpenOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_MODEL_ARGUMENT_H_

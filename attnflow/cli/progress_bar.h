@@ -1,7 +1,6 @@
 // Shows progress on standard error: on a terminal, a bar for work that takes more than a second; elsewhere, for work
 // that takes more than ten seconds, an estimate and then an occasional line (base/progress_lines.h).
-#ifndef ATTNFLOW_CLI_PROGRESS_BAR_H_
-#define ATTNFLOW_CLI_PROGRESS_BAR_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -60,5 +59,3 @@ class Phases {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_PROGRESS_BAR_H_

@@ -1,6 +1,5 @@
 // What a program does with its command line: runs the command that it names, and says what went wrong.
-#ifndef ATTNFLOW_CLI_RUN_APP_H_
-#define ATTNFLOW_CLI_RUN_APP_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -21,5 +20,3 @@ std::vector<std::string> command_arguments(int argc, char** argv);
 int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& streams = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_RUN_APP_H_

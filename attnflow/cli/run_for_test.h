@@ -1,6 +1,5 @@
 // Runs the attnflow command within the process of a test.
-#ifndef ATTNFLOW_CLI_RUN_FOR_TEST_H_
-#define ATTNFLOW_CLI_RUN_FOR_TEST_H_
+#pragma once
 
 #include <unistd.h>
 
@@ -78,5 +77,3 @@ inline Ran run_in_process(std::vector<std::string> arguments, std::string_view i
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_RUN_FOR_TEST_H_

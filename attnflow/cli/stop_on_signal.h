@@ -1,6 +1,5 @@
 // Turns Ctrl-C into a request to stop.
-#ifndef ATTNFLOW_CLI_STOP_ON_SIGNAL_H_
-#define ATTNFLOW_CLI_STOP_ON_SIGNAL_H_
+#pragma once
 
 #include <stop_token>
 #include <thread>
@@ -24,5 +23,3 @@ class StopOnSignal {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_STOP_ON_SIGNAL_H_

@@ -1,6 +1,5 @@
 // Describes command-line errors in attnflow's form: expected, found, and what to do.
-#ifndef ATTNFLOW_CLI_USAGE_ERROR_H_
-#define ATTNFLOW_CLI_USAGE_ERROR_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -12,5 +11,3 @@ namespace attnflow {
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_CLI_USAGE_ERROR_H_

@@ -1,6 +1,5 @@
 // The same drawings as PDF and PNG, by cairo and pango.
-#ifndef ATTNFLOW_DRAW_CAIRO_CANVAS_H_
-#define ATTNFLOW_DRAW_CAIRO_CANVAS_H_
+#pragma once
 
 #include <string>
 
@@ -23,5 +22,3 @@ std::string scene_to_png(const Scene& scene);
 std::string encode_png(const Image& image);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_CAIRO_CANVAS_H_

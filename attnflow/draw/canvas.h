@@ -3,8 +3,7 @@
 // Units are pixels of 1/96 inch, x to the right, y downward. Text is placed by its baseline. A drawing is first
 // recorded in a Scene (scene.h), because the size of the page is known only after everything has been laid out, and
 // then replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h), which accept every kind of Mark.
-#ifndef ATTNFLOW_DRAW_CANVAS_H_
-#define ATTNFLOW_DRAW_CANVAS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -159,5 +158,3 @@ struct BitmapMark {
 using Mark = std::variant<Group, GroupEnd, RectMark, LineMark, CircleMark, PathMark, ImageMark, BitmapMark, Text>;
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_CANVAS_H_

@@ -3,8 +3,7 @@
 // The colors are the nine blues of ColorBrewer (Harrower & Brewer, "ColorBrewer.org", The Cartographic Journal 40,
 // 2003; attnflow/base/figures.json), interpolated in CIE L*a*b* as on the page (viewer/src/color/lab.ts): lightness
 // decreases with the value, so the order survives color blindness and grayscale printing.
-#ifndef ATTNFLOW_DRAW_COLOR_SCALE_H_
-#define ATTNFLOW_DRAW_COLOR_SCALE_H_
+#pragma once
 
 #include <limits>
 #include <optional>
@@ -66,5 +65,3 @@ class ScaleBuilder {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_COLOR_SCALE_H_

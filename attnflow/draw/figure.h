@@ -23,8 +23,7 @@
 // The middle of a very long text is left out, and cells of a very large matrix are merged; the figure says so.
 //
 // The same report and options give the same bytes (with the same fonts installed), independent of clock and locale.
-#ifndef ATTNFLOW_DRAW_FIGURE_H_
-#define ATTNFLOW_DRAW_FIGURE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -75,5 +74,3 @@ std::string figure_png(const Report& report, const FigureOptions& options = {});
 void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_DRAW_FIGURE_H_

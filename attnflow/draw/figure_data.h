@@ -1,6 +1,5 @@
 // The input of every view: the checked report, with the choices of the options applied.
-#ifndef ATTNFLOW_DRAW_FIGURE_DATA_H_
-#define ATTNFLOW_DRAW_FIGURE_DATA_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -108,5 +107,3 @@ std::string degeneracy_note(const FigureData& data, Method method, const std::ve
                             std::optional<std::size_t> row);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_FIGURE_DATA_H_

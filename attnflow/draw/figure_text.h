@@ -1,6 +1,5 @@
 // The parts of a figure around its view: the page, the title above it, and the legend and notes below.
-#ifndef ATTNFLOW_DRAW_FIGURE_TEXT_H_
-#define ATTNFLOW_DRAW_FIGURE_TEXT_H_
+#pragma once
 
 #include <filesystem>
 #include <functional>
@@ -44,5 +43,3 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
                           const std::optional<ReportTarget>& target = {});
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_FIGURE_TEXT_H_

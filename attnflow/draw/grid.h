@@ -1,6 +1,5 @@
 // A grid of colored cells with labeled rows and columns: heat maps and matrices.
-#ifndef ATTNFLOW_DRAW_GRID_H_
-#define ATTNFLOW_DRAW_GRID_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -45,5 +44,3 @@ std::string pooled_note(const Grid& grid);
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_GRID_H_

@@ -13,8 +13,7 @@
 // a report of 512 tokens, 12 layers and 12 heads is smaller than 8 MB. Its notes say what was left out.
 //
 // Deterministic: the same report gives the same bytes.
-#ifndef ATTNFLOW_DRAW_HTML_H_
-#define ATTNFLOW_DRAW_HTML_H_
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -35,5 +34,3 @@ std::string report_html(const Report& report, PageForm form = PageForm::kPage);
 void write_html(const std::filesystem::path& path, const Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_DRAW_HTML_H_

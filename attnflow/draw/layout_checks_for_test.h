@@ -1,6 +1,5 @@
 // Checks of label positions in a drawing.
-#ifndef ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
-#define ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -93,5 +92,3 @@ inline void expect_clear_labels(const Scene& scene, const std::string& name) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_LAYOUT_CHECKS_FOR_TEST_H_

@@ -1,7 +1,6 @@
 // The pango side of text, shared by measuring (text_layout.cc) and drawing (cairo_canvas.cc), so that both use the same
 // glyphs. Not included by any other file.
-#ifndef ATTNFLOW_DRAW_PANGO_TEXT_H_
-#define ATTNFLOW_DRAW_PANGO_TEXT_H_
+#pragma once
 
 #include <pango/pangocairo.h>
 
@@ -25,5 +24,3 @@ PangoContextPtr make_pango_context(const std::string& language);
 void set_line(PangoLayout* layout, const std::string& text, const TextStyle& style, const std::vector<TextSpan>& spans);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PANGO_TEXT_H_

@@ -7,8 +7,7 @@
 // A width in inches, centimeters, millimeters or points is a paper width: margins are narrow, running text is as large
 // as labels, the PNG has 300 pixels per inch, and the SVG states its size in the same unit. All files of such a figure
 // have exactly that width: content that does not fit is an error, which gives a sufficient width.
-#ifndef ATTNFLOW_DRAW_PAPER_H_
-#define ATTNFLOW_DRAW_PAPER_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -67,5 +66,3 @@ struct PageSize {
 PageSize page_size(const Length& width, double font_size);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PAPER_H_

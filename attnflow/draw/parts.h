@@ -1,7 +1,6 @@
 // Parts shared by several views: token labels along an axis, color bars, panel heads, lines of running text, and rows
 // of panels. Nothing here depends on reports.
-#ifndef ATTNFLOW_DRAW_PARTS_H_
-#define ATTNFLOW_DRAW_PARTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -100,5 +99,3 @@ Scene on_shelves(const std::vector<Scene>& panels, double width, double gap, con
 Scene stacked(const std::vector<Scene>& panels, double gap, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PARTS_H_

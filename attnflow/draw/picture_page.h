@@ -11,8 +11,7 @@
 //
 // A page is available as SVG (text stays text, pictures are embedded unchanged, parts have stable ids), PDF and PNG,
 // and looks the same in all three. The same page gives the same bytes (with the same fonts installed).
-#ifndef ATTNFLOW_DRAW_PICTURE_PAGE_H_
-#define ATTNFLOW_DRAW_PICTURE_PAGE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -89,5 +88,3 @@ void write_picture_page(const std::filesystem::path& path, const PicturePage& pa
                         const PicturePageOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_DRAW_PICTURE_PAGE_H_

@@ -1,6 +1,5 @@
 // A row of a picture page: heading, color bar, and panels on as few lines as leave them large enough.
-#ifndef ATTNFLOW_DRAW_PICTURE_ROW_H_
-#define ATTNFLOW_DRAW_PICTURE_ROW_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -35,5 +34,3 @@ Scene picture_row(const PictureRow& row, const std::string& id, double width, co
 Scene picture_page_scene(const PicturePage& page, const PicturePageOptions& options, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PICTURE_ROW_H_

@@ -1,6 +1,5 @@
 // Reads PNG files back with cairo, and makes small ones.
-#ifndef ATTNFLOW_DRAW_PNG_READER_FOR_TEST_H_
-#define ATTNFLOW_DRAW_PNG_READER_FOR_TEST_H_
+#pragma once
 
 #include <cairo.h>
 #include <gtest/gtest.h>
@@ -72,5 +71,3 @@ inline Image plain_picture(std::size_t width, std::size_t height, Color color) {
 inline std::string test_png(std::size_t width, std::size_t height) { return encode_png(test_picture(width, height)); }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PNG_READER_FOR_TEST_H_

@@ -3,8 +3,7 @@
 // Tokens are byte ranges of one or more texts. Tokens for the same characters (the bytes of one emoji) share their
 // place; tokens without text appear between the others as labels; characters that no token covers are drawn, too.
 // Letters that are shaped together are drawn together, so joined scripts stay joined across tokens.
-#ifndef ATTNFLOW_DRAW_RUNNING_TEXT_H_
-#define ATTNFLOW_DRAW_RUNNING_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -70,5 +69,3 @@ struct TokenLook {
 void draw_running_text(const RunningText& text, const std::vector<TokenLook>& looks, double top, Scene* scene);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_RUNNING_TEXT_H_

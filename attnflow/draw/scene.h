@@ -1,6 +1,5 @@
 // A recorded drawing: it can be added to another drawing, and replayed on any canvas.
-#ifndef ATTNFLOW_DRAW_SCENE_H_
-#define ATTNFLOW_DRAW_SCENE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -60,5 +59,3 @@ class Scene {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SCENE_H_

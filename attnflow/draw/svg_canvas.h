@@ -1,7 +1,6 @@
 // Scalable vector graphics, written directly: text stays text, groups keep their ids, marks have tooltips, and the same
 // drawing gives the same bytes.
-#ifndef ATTNFLOW_DRAW_SVG_CANVAS_H_
-#define ATTNFLOW_DRAW_SVG_CANVAS_H_
+#pragma once
 
 #include <string>
 
@@ -20,5 +19,3 @@ std::string svg_number(double value);
 std::string xml_escaped(const std::string& text);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SVG_CANVAS_H_

@@ -1,6 +1,5 @@
 // Parses an SVG with expat, as strictly as a browser: anything that is not well-formed XML is an error.
-#ifndef ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
-#define ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_
+#pragma once
 
 #include <expat.h>
 
@@ -140,5 +139,3 @@ inline ArcShares rollout_shares(const SvgDocument& svg) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SVG_READER_FOR_TEST_H_

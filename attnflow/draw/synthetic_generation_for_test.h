@@ -1,7 +1,6 @@
 // Generations for the tests of this module and for the pages opened by the browser test: seeded causal attention with a
 // sink at the first token, over given pieces of text; raw, rollout and flow are computed from that attention.
-#ifndef ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
-#define ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -222,5 +221,3 @@ inline Report usual_generation(std::size_t m, std::size_t n, std::size_t layers 
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SYNTHETIC_GENERATION_FOR_TEST_H_

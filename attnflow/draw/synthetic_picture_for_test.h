@@ -1,7 +1,6 @@
 // Reports of pictures for the tests of this module and for the pages opened by the browser test: a drawn picture,
 // seeded attention in which patches of similar color attend to each other, and its raw, rollout and flow values.
-#ifndef ATTNFLOW_DRAW_SYNTHETIC_PICTURE_FOR_TEST_H_
-#define ATTNFLOW_DRAW_SYNTHETIC_PICTURE_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -151,5 +150,3 @@ inline Report synthetic_picture(const SyntheticPicture& make) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SYNTHETIC_PICTURE_FOR_TEST_H_

@@ -1,7 +1,6 @@
 // Reports for the tests of this module: random attention over given pieces of text, with rollout and a substitute for
 // flow.
-#ifndef ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
-#define ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -126,5 +125,3 @@ inline std::vector<std::string> english_pieces(std::size_t n) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_SYNTHETIC_REPORT_FOR_TEST_H_

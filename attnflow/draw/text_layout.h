@@ -2,8 +2,7 @@
 //
 // All measuring is done by pango, with hinting off and glyphs at fractional pixel positions, so that the same layout
 // holds for SVG, PDF and PNG at any scale. Fonts come from the system; pango finds a fallback for every script.
-#ifndef ATTNFLOW_DRAW_TEXT_LAYOUT_H_
-#define ATTNFLOW_DRAW_TEXT_LAYOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -87,5 +86,3 @@ class TextMeasurer {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_TEXT_LAYOUT_H_

@@ -1,6 +1,5 @@
 // The viewer: the page that shows a report document.
-#ifndef ATTNFLOW_DRAW_VIEWER_PAGE_H_
-#define ATTNFLOW_DRAW_VIEWER_PAGE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -20,5 +19,3 @@ std::string viewer_server_page();
 std::string_view viewer_server_policy();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_DRAW_VIEWER_PAGE_H_

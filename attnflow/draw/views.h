@@ -1,7 +1,6 @@
 // The views of a report. Each takes the checked report and returns a drawing no wider than data.width, along with what
 // the legend at the bottom of the page has to explain.
-#ifndef ATTNFLOW_DRAW_VIEWS_H_
-#define ATTNFLOW_DRAW_VIEWS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -53,5 +52,3 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
 std::string figure_description(const Report& report, const FigureOptions& options);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_VIEWS_H_

@@ -3,8 +3,7 @@
 // Classes are named by their label, exactly or in other letters' case, by their number, or by id:N where labels are
 // numbers; tokens by a word as it would follow a space, or by id:N. A name that is a keyword, too (auto, none, rest),
 // is written with a space before it.
-#ifndef ATTNFLOW_EXPLAIN_ASKED_TARGET_H_
-#define ATTNFLOW_EXPLAIN_ASKED_TARGET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ AskedTarget asked_target(const Settings& settings, const TargetNames& names, std
 AskedTarget asked_begin(const Settings& settings, std::size_t tokens);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_ASKED_TARGET_H_

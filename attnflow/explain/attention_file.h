@@ -1,6 +1,5 @@
 // Attention in array files.
-#ifndef ATTNFLOW_EXPLAIN_ATTENTION_FILE_H_
-#define ATTNFLOW_EXPLAIN_ATTENTION_FILE_H_
+#pragma once
 
 #include <filesystem>
 
@@ -15,5 +14,3 @@ namespace attnflow {
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_ATTENTION_FILE_H_

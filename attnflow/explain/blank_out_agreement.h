@@ -4,8 +4,7 @@
 // It costs a run of the model for each token, so that it is given where blank-out is asked for, beside every
 // explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of attention that end in
 // the prediction where it takes no more than kCheckWork.
-#ifndef ATTNFLOW_EXPLAIN_BLANK_OUT_AGREEMENT_H_
-#define ATTNFLOW_EXPLAIN_BLANK_OUT_AGREEMENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_BLANK_OUT_AGREEMENT_H_

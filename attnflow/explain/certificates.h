@@ -1,6 +1,5 @@
 // Flows of single pairs with their proofs, for a report.
-#ifndef ATTNFLOW_EXPLAIN_CERTIFICATES_H_
-#define ATTNFLOW_EXPLAIN_CERTIFICATES_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -35,5 +34,3 @@ void add_certificates(Report& report, GraphSource& source, const std::vector<Cer
                       const ExplainOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_CERTIFICATES_H_

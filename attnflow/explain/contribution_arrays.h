@@ -1,6 +1,5 @@
 // Contributions out of array files: finished, or made of the terms of the layers that a file holds.
-#ifndef ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_
-#define ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -40,5 +39,3 @@ AttentionGraph graph_of_arrays(const ContributionArrays& arrays, TensorView<cons
                                const ContributionOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_CONTRIBUTION_ARRAYS_H_

@@ -1,6 +1,5 @@
 // The note on flow that is mostly degenerate (flow/flow.h): in which layers, how much, at which end of the network.
-#ifndef ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_
-#define ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -24,5 +23,3 @@ struct DegeneracyQuestion {
 std::optional<Note> degeneracy_note(const DegeneracyQuestion& question);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_DEGENERACY_NOTE_H_

@@ -1,6 +1,5 @@
 // From attention weights to a report, without a model: what --attention and the Python package do.
-#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_ATTENTION_H_
-#define ATTNFLOW_EXPLAIN_EXPLAIN_ATTENTION_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -122,5 +121,3 @@ ReportQuestion question_of(Report& report, const AttentionInput& input, const Ex
 Report explain_attention(AttentionInput input, const ExplainOptions& given);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_ATTENTION_H_

@@ -1,7 +1,6 @@
 // explain_attention() for edges that were made elsewhere: layer by layer while a model ran, contributions or relevance
 // for one prediction; or contributions, or what they are made of, as arrays.
-#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
-#define ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_
+#pragma once
 
 #include <optional>
 #include <vector>
@@ -29,5 +28,3 @@ void note_negative_share(std::vector<Note>& notes, const std::optional<double>& 
                          const std::optional<ReportTarget>& target);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_EDGES_H_

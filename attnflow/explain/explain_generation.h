@@ -1,6 +1,5 @@
 // From the attention of a finished generation to its report, without a model: what the Python package does.
-#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_
-#define ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -33,5 +32,3 @@ struct GenerationInput {
 Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_GENERATION_H_

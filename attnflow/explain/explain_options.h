@@ -1,6 +1,5 @@
 // What is asked of an explanation, whatever gives the attention.
-#ifndef ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_
-#define ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -61,5 +60,3 @@ void leave_out_flow(ExplainOptions& options, bool names_methods);
 void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_EXPLAIN_OPTIONS_H_

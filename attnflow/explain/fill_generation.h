@@ -1,7 +1,6 @@
 // From attention to the numbers of a generation, whoever ran the model: the rows of the positions that chose the
 // generated tokens (report/report.h, Generation).
-#ifndef ATTNFLOW_EXPLAIN_FILL_GENERATION_H_
-#define ATTNFLOW_EXPLAIN_FILL_GENERATION_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -59,5 +58,3 @@ void place_outputs(Report& report);
 void fill_generation(Report& report, const GenerationQuestion& question);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_FILL_GENERATION_H_

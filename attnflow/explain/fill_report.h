@@ -1,7 +1,6 @@
 // From attention to the numbers of a report: the questions that its settings ask (attribution/attribute.h), words,
 // notes.
-#ifndef ATTNFLOW_EXPLAIN_FILL_REPORT_H_
-#define ATTNFLOW_EXPLAIN_FILL_REPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -61,5 +60,3 @@ void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestio
 void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_FILL_REPORT_H_

@@ -1,6 +1,5 @@
 // Options of a generation's values that are the same whoever ran the model: which columns and whose flow are kept.
-#ifndef ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_
-#define ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -32,5 +31,3 @@ std::vector<Option<Owner>> generation_column_options() {
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_GENERATION_COLUMNS_H_

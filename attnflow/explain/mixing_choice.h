@@ -12,8 +12,7 @@
 //
 // The limit is kDefaultWork, a number of operations and no time, so that the same input gives the same edges
 // everywhere.
-#ifndef ATTNFLOW_EXPLAIN_MIXING_CHOICE_H_
-#define ATTNFLOW_EXPLAIN_MIXING_CHOICE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
 bool names_prediction(const Settings& settings);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_MIXING_CHOICE_H_

@@ -5,8 +5,7 @@
 // or such a text. Everything that is wrong throws Error(kUsage), whose message begins with the name: one that does not
 // exist, one given twice, a value of a wrong type or out of range, JSON that does not parse or is nested deeper than
 // any option needs.
-#ifndef ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_
-#define ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_
+#pragma once
 
 #include <cstddef>
 #include <limits>
@@ -73,5 +72,3 @@ class OptionFields {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_OPTION_FIELDS_H_

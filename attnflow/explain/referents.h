@@ -6,8 +6,7 @@
 //   author:2   the second word of that text, counted from 1 over both texts of a pair
 //   4          the token at that position, counted as --output-token counts it (pieces, from 0)
 // With settings.words, or asked by its text, a referent is a whole word; by position, without them, a single piece.
-#ifndef ATTNFLOW_EXPLAIN_REFERENTS_H_
-#define ATTNFLOW_EXPLAIN_REFERENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -29,5 +28,3 @@ void check_referents(const std::vector<std::string>& asked);
 std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& asked, const Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_REFERENTS_H_

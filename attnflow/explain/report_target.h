@@ -1,7 +1,6 @@
 // Which of a model's logits are explained, and against which: the choice of --target and --against once both are
 // numbers.
-#ifndef ATTNFLOW_EXPLAIN_REPORT_TARGET_H_
-#define ATTNFLOW_EXPLAIN_REPORT_TARGET_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ std::string compared_quantity(const ReportTarget& target);
 std::string plain_quantity(const ReportTarget& target);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_REPORT_TARGET_H_

@@ -1,6 +1,5 @@
 // The notes on attention that gathers on a decoder's first token, and on the second where the first is masked.
-#ifndef ATTNFLOW_EXPLAIN_SINK_NOTE_H_
-#define ATTNFLOW_EXPLAIN_SINK_NOTE_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -20,5 +19,3 @@ inline void add_sink_note(std::vector<Note>& notes, NoteCode code, double share,
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_SINK_NOTE_H_

@@ -2,8 +2,7 @@
 //
 // A tokenizer puts its begin token in front of a text, whatever the text begins with; so "<s>Hello" has two, in
 // transformers and llama.cpp as here. The model has rarely seen that, and attention gathers on the one or the other.
-#ifndef ATTNFLOW_EXPLAIN_SPECIAL_TWICE_H_
-#define ATTNFLOW_EXPLAIN_SPECIAL_TWICE_H_
+#pragma once
 
 #include "attnflow/report/report.h"
 
@@ -14,5 +13,3 @@ namespace attnflow {
 void note_special_twice(Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_SPECIAL_TWICE_H_

@@ -3,8 +3,7 @@
 // A tokenizer without bytes to fall back on puts one token, [UNK] or <unk>, in the place of whatever its vocabulary
 // lacks, so the model sees all such words as the same one. Tables and pictures show the user's own characters; without
 // a mark a reader would take them for what the model read.
-#ifndef ATTNFLOW_EXPLAIN_UNKNOWN_WORDS_H_
-#define ATTNFLOW_EXPLAIN_UNKNOWN_WORDS_H_
+#pragma once
 
 #include "attnflow/report/report.h"
 
@@ -15,5 +14,3 @@ namespace attnflow {
 void mark_unknown_words(Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_EXPLAIN_UNKNOWN_WORDS_H_

@@ -13,8 +13,7 @@
 // query and the key with an embedding of that distance.
 // The remaining differences are the names in config.json and in the weights, and a handful of choices. One row of the
 // table below holds all of them, so a new architecture of this family needs a new row and no new code.
-#ifndef ATTNFLOW_MODEL_ARCHITECTURE_H_
-#define ATTNFLOW_MODEL_ARCHITECTURE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -261,5 +260,3 @@ std::optional<Activation> find_activation(std::string_view name);
 std::string activation_list();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_ARCHITECTURE_H_

@@ -7,8 +7,7 @@
 // llama backend creates a decoder from a GGUF file whose header has been read, and dequantizes blocks of such a file. A
 // backend is built by the same compiler against the same headers as the loader, so the types below are passed
 // unchanged, exceptions included. It stays loaded until the program ends.
-#ifndef ATTNFLOW_MODEL_BACKEND_H_
-#define ATTNFLOW_MODEL_BACKEND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +73,3 @@ const Backend& open_backend(const std::string& file_name, const std::vector<std:
                             const std::string& remedy = kTorchBackendRemedy);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_BACKEND_H_

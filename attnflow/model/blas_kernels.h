@@ -7,8 +7,7 @@
 // instructions. Other libraries (MKL) do not read the variable.
 //
 // Source: OpenBLAS, driver/others/dynamic.c. https://github.com/OpenMathLib/OpenBLAS
-#ifndef ATTNFLOW_MODEL_BLAS_KERNELS_H_
-#define ATTNFLOW_MODEL_BLAS_KERNELS_H_
+#pragma once
 
 #include <string>
 
@@ -32,5 +31,3 @@ std::string blas_kernels_for(const VectorInstructions& has);
 }  // namespace internal
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_BLAS_KERNELS_H_

@@ -2,8 +2,7 @@
 //
 // The set of built-in models is fixed when the program is configured (ATTNFLOW_BUILTIN_MODELS,
 // attnflow/model/CMakeLists.txt). Their files become part of the program and are read in place.
-#ifndef ATTNFLOW_MODEL_BUILTIN_MODELS_H_
-#define ATTNFLOW_MODEL_BUILTIN_MODELS_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -43,5 +42,3 @@ Folder find_model(const std::string& reference, std::span<const BuiltinModel> mo
 std::string builtin_model_names(std::span<const BuiltinModel> models = builtin_models());
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_BUILTIN_MODELS_H_

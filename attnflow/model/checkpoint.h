@@ -1,6 +1,5 @@
 // The weights of a Hugging Face folder, in one file or in shards with an index; or tensors from elsewhere.
-#ifndef ATTNFLOW_MODEL_CHECKPOINT_H_
-#define ATTNFLOW_MODEL_CHECKPOINT_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -67,5 +66,3 @@ class Checkpoint {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_CHECKPOINT_H_

@@ -1,7 +1,6 @@
 // Reads individual settings from a config.json. Error messages name the key, its valid values and the value found.
 // Include only in .cc files of this module: this header includes the JSON library.
-#ifndef ATTNFLOW_MODEL_CONFIG_READER_H_
-#define ATTNFLOW_MODEL_CONFIG_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <initializer_list>
@@ -108,5 +107,3 @@ std::string model_type_of(std::string_view config, const std::string& source);
 std::string read_config_text(const Folder& folder);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_CONFIG_READER_H_

@@ -14,8 +14,7 @@
 // The tokenizer is compared with the file's own before anything is written to the destination. The folder appears whole
 // or not at all. Work is linear in the weights; memory holds one tensor at most, which is written before the next is
 // read. The output is bitwise reproducible for the same file.
-#ifndef ATTNFLOW_MODEL_CONVERT_GGUF_H_
-#define ATTNFLOW_MODEL_CONVERT_GGUF_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -50,5 +49,3 @@ ConvertResult convert_gguf(const std::filesystem::path& file, const std::filesys
                            const ConvertOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_CONVERT_GGUF_H_

@@ -3,8 +3,7 @@
 // A decoder is a TextModel, so it works wherever a whole sequence is run: run() is clear() followed by append(). It
 // also caches the keys and values of every layer, so that the next token costs one row of attention in each layer
 // instead of all rows.
-#ifndef ATTNFLOW_MODEL_DECODER_H_
-#define ATTNFLOW_MODEL_DECODER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ class Decoder : public TextModel {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DECODER_H_

@@ -8,8 +8,7 @@
 // and values. In GPT-J, GPT-NeoX and Phi both halves of a layer have the same input; Gemma 2 and OLMo 2 normalize the
 // output of each half. One row of the table holds all of that, along with the names used in config.json and the
 // weights, so a relative needs a new row and no new code.
-#ifndef ATTNFLOW_MODEL_DECODER_ARCHITECTURE_H_
-#define ATTNFLOW_MODEL_DECODER_ARCHITECTURE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -213,5 +212,3 @@ const DecoderArchitecture* find_decoder_architecture(std::string_view model_type
 std::string decoder_architecture_list();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DECODER_ARCHITECTURE_H_

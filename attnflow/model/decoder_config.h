@@ -2,8 +2,7 @@
 //
 // A setting that affects the model's computation is either supported or rejected; none is silently ignored if that
 // would make attention differ from the model's own.
-#ifndef ATTNFLOW_MODEL_DECODER_CONFIG_H_
-#define ATTNFLOW_MODEL_DECODER_CONFIG_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -103,5 +102,3 @@ DecoderConfig parse_decoder_config(std::string_view text, const std::string& sou
 DecoderConfig read_decoder_config(const Folder& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DECODER_CONFIG_H_

@@ -1,6 +1,5 @@
 // What every backend's decoder promises, whatever its numbers are: chunks, room, sinks and stops change nothing.
-#ifndef ATTNFLOW_MODEL_DECODER_CONTRACT_FOR_TEST_H_
-#define ATTNFLOW_MODEL_DECODER_CONTRACT_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -288,5 +287,3 @@ inline void expect_stops_and_forgets(Decoder& decoder, const Ids& ids) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_DECODER_CONTRACT_FOR_TEST_H_

@@ -1,6 +1,5 @@
 // Shared by decoder tests: the small random models of tests/golden/decoders.
-#ifndef ATTNFLOW_MODEL_DECODER_FOR_TEST_H_
-#define ATTNFLOW_MODEL_DECODER_FOR_TEST_H_
+#pragma once
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -22,5 +21,3 @@ inline nlohmann::json decoder_index() {
 inline ModelCopy decoder_copy(const std::string& name) { return {golden_decoders(), name}; }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_DECODER_FOR_TEST_H_

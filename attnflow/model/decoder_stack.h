@@ -1,8 +1,7 @@
 // Reads the part that decoders and both halves of an encoder-decoder have in common: a stack of layers with its
 // embeddings, as a row of DecoderArchitecture describes it. Include only in .cc files of this module: this header
 // includes the JSON library.
-#ifndef ATTNFLOW_MODEL_DECODER_STACK_H_
-#define ATTNFLOW_MODEL_DECODER_STACK_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -22,5 +21,3 @@ DecoderConfig read_stack(const ConfigReader& reader, const DecoderArchitecture& 
 void find_stack(TensorFinder& finder, std::string_view prefix, DecoderWeights& weights);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_DECODER_STACK_H_

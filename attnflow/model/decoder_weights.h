@@ -2,8 +2,7 @@
 //
 // A backend gets this structure and deals with neither file names nor architectures: the role of each tensor, the
 // layout of each matrix, and whether shapes fit are settled here, without the backend.
-#ifndef ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
-#define ATTNFLOW_MODEL_DECODER_WEIGHTS_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -44,5 +43,3 @@ DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr
                                     const std::string& name, const OpenOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DECODER_WEIGHTS_H_

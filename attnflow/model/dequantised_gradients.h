@@ -5,8 +5,7 @@
 // disk per parameter during the object's lifetime, and as much memory for the parts that are touched. libllama rounds
 // its activations and the torch backend does not, so a value returned with a gradient differs from libllama's logits as
 // explained in convert_gguf.h.
-#ifndef ATTNFLOW_MODEL_DEQUANTISED_GRADIENTS_H_
-#define ATTNFLOW_MODEL_DEQUANTISED_GRADIENTS_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -43,5 +42,3 @@ class DequantisedGradients : public Gradients<TextInput> {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DEQUANTISED_GRADIENTS_H_

@@ -9,8 +9,7 @@
 // most m is its own bucket, and one of r > m is in bucket
 //   m + ceil((m - 1) log(r / m) / log((farthest - 1) / m))
 // (He et al., DeBERTa, ICLR 2021, https://arxiv.org/abs/2006.03654; make_log_bucket_position in its code.)
-#ifndef ATTNFLOW_MODEL_DISTANCE_BUCKET_H_
-#define ATTNFLOW_MODEL_DISTANCE_BUCKET_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -65,5 +64,3 @@ inline std::int64_t signed_distance_bucket(std::int64_t distance, const SignedBu
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_DISTANCE_BUCKET_H_

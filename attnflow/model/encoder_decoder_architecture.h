@@ -5,8 +5,7 @@
 // source. Both are stacks of the same kind of layer and embed the same words. T5 has RMS norms before its blocks, no
 // biases, and scores that depend on the distance between two tokens. BART has learned or sinusoidal positions, and
 // layer norms after its blocks or, in its relatives, before them.
-#ifndef ATTNFLOW_MODEL_ENCODER_DECODER_ARCHITECTURE_H_
-#define ATTNFLOW_MODEL_ENCODER_DECODER_ARCHITECTURE_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -31,5 +30,3 @@ const EncoderDecoderArchitecture* find_encoder_decoder_architecture(std::string_
 std::string encoder_decoder_architecture_list();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_ENCODER_DECODER_ARCHITECTURE_H_

@@ -1,7 +1,6 @@
 // Reads, finds and checks the configuration and weights in an encoder-decoder's Hugging Face folder before anything
 // computes with them: two stacks of layers, each like a decoder's (decoder_config.h, decoder_weights.h).
-#ifndef ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
-#define ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -49,5 +48,3 @@ EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const E
                                                    const OpenOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_ENCODER_DECODER_WEIGHTS_H_

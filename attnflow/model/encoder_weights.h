@@ -2,8 +2,7 @@
 //
 // A backend gets this structure and deals with neither file names nor architectures: the role of each tensor, whether
 // the file spells a layer norm "weight" or "gamma", and whether shapes fit are settled here, without the backend.
-#ifndef ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_
-#define ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -77,5 +76,3 @@ EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& opt
 std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes = 0);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_ENCODER_WEIGHTS_H_

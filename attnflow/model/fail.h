@@ -1,6 +1,5 @@
 // Throws errors whose messages are formatted.
-#ifndef ATTNFLOW_MODEL_FAIL_H_
-#define ATTNFLOW_MODEL_FAIL_H_
+#pragma once
 
 #include <fmt/format.h>
 
@@ -36,5 +35,3 @@ class ErrorsOf {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_FAIL_H_

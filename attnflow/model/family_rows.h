@@ -1,6 +1,5 @@
 // Looks up rows in the architecture tables, each of which names its model type, and names in lists.
-#ifndef ATTNFLOW_MODEL_FAMILY_ROWS_H_
-#define ATTNFLOW_MODEL_FAMILY_ROWS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -33,5 +32,3 @@ std::string list_of(const Rows& rows, Member member) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_FAMILY_ROWS_H_

@@ -7,8 +7,7 @@
 // begin_suppress_tokens), so greedy texts match model.generate(do_sample=False, num_beams=1). Beams, sampling and
 // similar settings are not applied: a note names those that would have changed the text. Settings for speed, memory and
 // output do not change it and are ignored.
-#ifndef ATTNFLOW_MODEL_GENERATION_RULES_H_
-#define ATTNFLOW_MODEL_GENERATION_RULES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -109,5 +108,3 @@ class RuledSampler {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_GENERATION_RULES_H_

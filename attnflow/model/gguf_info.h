@@ -1,7 +1,6 @@
 // Describes the model in a GGUF file from its header alone. No libllama is loaded and no weight is read, so it is
 // immediate, and also works for models that cannot be run here.
-#ifndef ATTNFLOW_MODEL_GGUF_INFO_H_
-#define ATTNFLOW_MODEL_GGUF_INFO_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -62,5 +61,3 @@ GgufFile describe_gguf(const std::filesystem::path& file, internal::GgufHeader h
 std::string storage_text(const GgufInfo& info);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_GGUF_INFO_H_

@@ -8,8 +8,7 @@
 //           h d + j d/2 + i, for head h, i in [0, d/2), j in {0, 1}.
 //   gpt2    The matrices inside layers are stored [out, in], Hugging Face's [in, out].
 // A tensor or a setting that has no counterpart is an error, as in reading config.json (decoder_config.h).
-#ifndef ATTNFLOW_MODEL_GGUF_LAYOUT_H_
-#define ATTNFLOW_MODEL_GGUF_LAYOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -68,5 +67,3 @@ struct Llama3Scaling {
 std::optional<Llama3Scaling> find_llama3_scaling(std::span<const float> factors, double theta);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_GGUF_LAYOUT_H_

@@ -8,8 +8,7 @@
 //   llama-bpe  Llama 3's expression, digits in groups of up to three; whole words that are in the vocabulary stay whole
 //   qwen2      the same with single digits. Qwen's own tokenizer first composes characters (NFC), which GGUF does not
 //              record and llama.cpp does not do, so the converted files do not do it either
-#ifndef ATTNFLOW_MODEL_GGUF_TOKENIZER_H_
-#define ATTNFLOW_MODEL_GGUF_TOKENIZER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -48,5 +47,3 @@ std::size_t check_tokenizer(const Folder& folder, const std::string& model_type,
                             const std::vector<std::string>& special_tokens);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_GGUF_TOKENIZER_H_

@@ -4,8 +4,7 @@
 // fetched commit in refs/main. Nothing is downloaded here: the contents of the cache come from other programs.
 // sentence-transformers lists the parts of a model in modules.json; the Transformer among them may have its own folder,
 // 0_Transformer.
-#ifndef ATTNFLOW_MODEL_HUB_CACHE_H_
-#define ATTNFLOW_MODEL_HUB_CACHE_H_
+#pragma once
 
 #include <filesystem>
 #include <optional>
@@ -34,5 +33,3 @@ std::optional<Folder> find_in_hub_cache(const std::string& name, const std::file
 Folder model_folder_in(const std::filesystem::path& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_HUB_CACHE_H_

@@ -8,8 +8,7 @@
 //
 // Rows and columns follow from the sizes of the image and the patch, never from the number of tokens: its square root
 // is wrong for an image that is not square, and does not show how many tokens are not patches.
-#ifndef ATTNFLOW_MODEL_IMAGE_INFO_H_
-#define ATTNFLOW_MODEL_IMAGE_INFO_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -56,5 +55,3 @@ struct ImageTokens {
 ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t width);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_IMAGE_INFO_H_

@@ -2,8 +2,7 @@
 //
 // Pointers point into a Checkpoint and are never null unless stated otherwise. Shapes are those of PyTorch: a linear
 // map from a to b numbers is y = x W^T + bias with W [b, a].
-#ifndef ATTNFLOW_MODEL_LAYER_WEIGHTS_H_
-#define ATTNFLOW_MODEL_LAYER_WEIGHTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -85,5 +84,3 @@ struct LayerParts {
 using LayerWeights = LayerParts<LinearWeights, NormWeights, const StoredTensor*>;
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LAYER_WEIGHTS_H_

@@ -8,8 +8,7 @@
 // References:
 //   LoRA: Low-Rank Adaptation of Large Language Models, Hu et al., 2021; rsLoRA: Kalajdzievski, 2023
 //   The names and settings: peft/utils/save_and_load.py, peft/tuners/lora/config.py
-#ifndef ATTNFLOW_MODEL_LORA_H_
-#define ATTNFLOW_MODEL_LORA_H_
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -95,5 +94,3 @@ std::optional<Adapter> find_adapter(const Folder& folder);
 std::vector<ModelNote> adapter_notes(const Folder& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LORA_H_

@@ -1,6 +1,5 @@
 // Defines what a model is and how to run one. attnflow/model/model_files.h finds and loads models.
-#ifndef ATTNFLOW_MODEL_MODEL_H_
-#define ATTNFLOW_MODEL_MODEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -287,5 +286,3 @@ struct LoadOptions {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_MODEL_H_

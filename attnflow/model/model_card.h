@@ -1,8 +1,7 @@
 // Reads a model card: README.md of a Hugging Face folder.
 //
 // The card may begin with front matter, lines of "key: value" between two "---" lines; Markdown follows.
-#ifndef ATTNFLOW_MODEL_MODEL_CARD_H_
-#define ATTNFLOW_MODEL_MODEL_CARD_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -27,5 +26,3 @@ ModelCard parse_model_card(std::string text);
 std::optional<ModelCard> read_model_card(const Folder& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_MODEL_CARD_H_

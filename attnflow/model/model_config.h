@@ -2,8 +2,7 @@
 //
 // A setting that affects the model's computation is either supported or rejected; none is silently ignored if that
 // would make attention differ from the model's own.
-#ifndef ATTNFLOW_MODEL_MODEL_CONFIG_H_
-#define ATTNFLOW_MODEL_MODEL_CONFIG_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +82,3 @@ ModelConfig parse_model_config(std::string_view text, const std::string& source)
 ModelConfig read_model_config(const Folder& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_MODEL_CONFIG_H_

@@ -7,8 +7,7 @@
 //   files.info().layers;                            // what it is
 //   auto model = files.load_encoder({.threads = 2});
 //   model->run({ids, {}}, &sink);
-#ifndef ATTNFLOW_MODEL_MODEL_FILES_H_
-#define ATTNFLOW_MODEL_MODEL_FILES_H_
+#pragma once
 
 #include <filesystem>
 #include <memory>
@@ -64,5 +63,3 @@ class ModelFiles {
 bool is_gguf(const std::string& reference);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_MODEL_FILES_H_

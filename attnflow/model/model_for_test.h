@@ -1,6 +1,5 @@
 // Shared by model tests: the small random models of tests/golden, and modified copies of them.
-#ifndef ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
-#define ATTNFLOW_MODEL_MODEL_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -116,5 +115,3 @@ void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_MODEL_FOR_TEST_H_

@@ -1,6 +1,5 @@
 // Checks a model's input and computes token positions: the part of run() that needs no backend.
-#ifndef ATTNFLOW_MODEL_MODEL_INPUT_H_
-#define ATTNFLOW_MODEL_MODEL_INPUT_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -66,5 +65,3 @@ std::size_t reading_position(const ModelInfo& info, std::span<const std::int64_t
 std::vector<std::int64_t> position_ids(const ModelConfig& config, std::span<const std::int64_t> ids);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_MODEL_INPUT_H_

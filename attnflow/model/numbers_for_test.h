@@ -1,6 +1,5 @@
 // Comparisons of numbers that model tests share.
-#ifndef ATTNFLOW_MODEL_NUMBERS_FOR_TEST_H_
-#define ATTNFLOW_MODEL_NUMBERS_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -61,5 +60,3 @@ inline std::vector<std::int64_t> spread_ids(std::size_t tokens, std::size_t voca
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_NUMBERS_FOR_TEST_H_

@@ -1,7 +1,6 @@
 // Computes a model's predictions: its classes and the value of a target. The probabilities are those of
 // attribution/probabilities.h.
-#ifndef ATTNFLOW_MODEL_PREDICTION_H_
-#define ATTNFLOW_MODEL_PREDICTION_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -19,5 +18,3 @@ double target_value(const ScoreTarget& target, std::span<const float> logits);
 std::vector<Prediction> class_predictions(const ModelInfo& info, std::span<const float> logits);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_PREDICTION_H_

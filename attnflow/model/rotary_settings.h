@@ -3,8 +3,7 @@
 // Versions 4 and 5 of transformers keep them under different keys, and types of scaling add their own: default, linear,
 // llama3, yarn, longrope and dynamic are supported; everything else, and every key that none of them reads, is refused
 // by name.
-#ifndef ATTNFLOW_MODEL_ROTARY_SETTINGS_H_
-#define ATTNFLOW_MODEL_ROTARY_SETTINGS_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -29,5 +28,3 @@ RotarySettings read_rotary(const ConfigReader& reader, const DecoderArchitecture
 std::vector<bool> read_rotary_layers(const ConfigReader& reader, const DecoderKeys& keys, std::size_t layers);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_ROTARY_SETTINGS_H_

@@ -7,8 +7,7 @@
 // truncated to the nucleus (Holtzman et al., ICLR 2020): the smallest set of most probable tokens whose probabilities
 // sum to at least top_p, with ties broken by id. One of them is drawn in proportion. The computation uses float64 and
 // its own random generator: the same logits, options and seed give the same token on every machine.
-#ifndef ATTNFLOW_MODEL_SAMPLING_H_
-#define ATTNFLOW_MODEL_SAMPLING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -46,5 +45,3 @@ double token_probability(std::span<const float> logits, std::size_t id);
 std::vector<TokenProbability> most_probable(std::span<const float> logits, std::size_t count);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_SAMPLING_H_

@@ -1,7 +1,6 @@
 // Finds a model's tensors in its files and checks that they match its config; or lists the tensors of a model that is
 // yet to be created.
-#ifndef ATTNFLOW_MODEL_TENSOR_FINDER_H_
-#define ATTNFLOW_MODEL_TENSOR_FINDER_H_
+#pragma once
 
 #include <cstddef>
 #include <initializer_list>
@@ -86,5 +85,3 @@ class TensorFinder {
 }  // namespace internal
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_TENSOR_FINDER_H_

@@ -1,7 +1,6 @@
 // One array of the report document in a compact encoding (docs/report-format.md, "Compact documents"); not part of the
 // library's interface.
-#ifndef ATTNFLOW_REPORT_COMPACT_ARRAY_H_
-#define ATTNFLOW_REPORT_COMPACT_ARRAY_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -60,5 +59,3 @@ CompactArray encode_array(const RowSource& source, CompactEncoding encoding, con
 std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, const Shape* shape = nullptr);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_COMPACT_ARRAY_H_

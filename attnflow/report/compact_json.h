@@ -21,8 +21,7 @@
 //     const std::string json = compact_report_json(report, {.exact_bytes = 0});  // a byte a value
 //     const Report approximate = report_from_json(json);                         // report/report_json.h
 //     assert(std::abs(approximate.rollout(0, 1, 1) / report.rollout(0, 1, 1) - 1.0) < 0.024);
-#ifndef ATTNFLOW_REPORT_COMPACT_JSON_H_
-#define ATTNFLOW_REPORT_COMPACT_JSON_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -45,5 +44,3 @@ struct CompactOptions {
 std::string compact_report_json(const Report& report, const CompactOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_COMPACT_JSON_H_

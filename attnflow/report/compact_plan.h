@@ -1,7 +1,6 @@
 // How the arrays of a compact document are encoded so that they fit into a number of bytes; not part of the library's
 // interface.
-#ifndef ATTNFLOW_REPORT_COMPACT_PLAN_H_
-#define ATTNFLOW_REPORT_COMPACT_PLAN_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -53,5 +52,3 @@ struct CompactArrays {
 std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& sources, const CompactLimits& limits);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_COMPACT_PLAN_H_

@@ -10,8 +10,7 @@
 // 0, whichever is nearer.
 //
 // What is no positive finite number (0, a negative one, infinite, undefined) takes code 0.
-#ifndef ATTNFLOW_REPORT_COMPACT_ROWS_H_
-#define ATTNFLOW_REPORT_COMPACT_ROWS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -96,5 +95,3 @@ std::optional<TopProblem> expand_top_rows(const TopRows& rows, const LogCodes& c
                                           const VisibleColumns& visible, const RowSink& sink);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_COMPACT_ROWS_H_

@@ -1,6 +1,5 @@
 // Reads comma-separated values back.
-#ifndef ATTNFLOW_REPORT_CSV_FOR_TEST_H_
-#define ATTNFLOW_REPORT_CSV_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -46,5 +45,3 @@ inline Rows parse_csv(const std::string& text) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_REPORT_CSV_FOR_TEST_H_

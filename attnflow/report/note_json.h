@@ -1,6 +1,5 @@
 // Notes in documents (docs/report-format.md, "Notes"); not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_NOTE_JSON_H_
-#define ATTNFLOW_REPORT_NOTE_JSON_H_
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -17,5 +16,3 @@ nlohmann::ordered_json notes_json(const std::vector<Note>& notes);
 Note read_note(const Field& json);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_NOTE_JSON_H_

@@ -13,8 +13,7 @@
 //     report.output_tokens = {0};
 //     report.rollout = Tensor<double>({1, 1, 6}, rollout_row(attention_graph(stack), 0, 6));
 //     std::fputs(terminal_table(report).c_str(), stdout);  // or any other output
-#ifndef ATTNFLOW_REPORT_REPORT_H_
-#define ATTNFLOW_REPORT_REPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -257,5 +256,3 @@ std::size_t scored_prediction(const Report& report, std::size_t position);
 std::string generated_text(const Generation& generation, std::size_t token);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_H_

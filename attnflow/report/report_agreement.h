@@ -1,7 +1,6 @@
 // What blank-out says of a report's maps (report_scores.h, BlankOutAgreement), in words for tables, figures and
 // documents; not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
-#define ATTNFLOW_REPORT_REPORT_AGREEMENT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -50,5 +49,3 @@ std::vector<Note> notes_beside_agreement(const Report& report);
 std::vector<std::string> note_paragraphs(const Report& report);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_AGREEMENT_H_

@@ -1,6 +1,5 @@
 // The arrays of a report, told once for all that write and read them; not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_ARRAY_TABLE_H_
-#define ATTNFLOW_REPORT_REPORT_ARRAY_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -64,5 +63,3 @@ void for_each_array(R& report, Visit visit) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_ARRAY_TABLE_H_

@@ -41,8 +41,7 @@
 //     assert(read_npz("report.npz", "rollout").to_double("rollout") == report.rollout);
 //     write_report_npz("generation.npz", generation);
 //     assert(read_npz("generation.npz", "rollout").shape == (Shape{1, 2, 1}));  // [n, m, l]
-#ifndef ATTNFLOW_REPORT_REPORT_ARRAYS_H_
-#define ATTNFLOW_REPORT_REPORT_ARRAYS_H_
+#pragma once
 
 #include <filesystem>
 #include <vector>
@@ -63,5 +62,3 @@ void write_report_npz(const std::filesystem::path& path, const Report& report);
 void write_report_safetensors(const std::filesystem::path& path, const Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_ARRAYS_H_

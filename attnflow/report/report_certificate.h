@@ -1,6 +1,5 @@
 // Certificates of a report in words.
-#ifndef ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_
-#define ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -20,5 +19,3 @@ struct CertificateText {
 CertificateText certificate_text(const Report& report, const ReportCertificate& certificate, std::string_view ellipsis);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_CERTIFICATE_H_

@@ -11,8 +11,7 @@
 //     assert(csv.starts_with("layer,output_token,output_text,input_token,input_text,input_special"));
 //     write_report_csv("report.csv", report);
 //     assert(read_file("report.csv") == csv);  // files/atomic_file.h
-#ifndef ATTNFLOW_REPORT_REPORT_CSV_H_
-#define ATTNFLOW_REPORT_REPORT_CSV_H_
+#pragma once
 
 #include <filesystem>
 #include <functional>
@@ -49,5 +48,3 @@ std::string csv_field(const std::string& text);
 }  // namespace internal
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_CSV_H_

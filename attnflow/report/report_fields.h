@@ -6,8 +6,7 @@
 // visit.arcs(name, arcs, value) for arcs of the graph, [layer, from, to, value]. Optional members are written where
 // they have a value. visit.derived(name, make) is only written. visit.has(name, written) says whether the field is
 // there, which a writer is told.
-#ifndef ATTNFLOW_REPORT_REPORT_FIELDS_H_
-#define ATTNFLOW_REPORT_REPORT_FIELDS_H_
+#pragma once
 
 #include <concepts>
 #include <type_traits>
@@ -168,5 +167,3 @@ void fields(auto& visit, Either<Generation> auto& generation) {
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_FIELDS_H_

@@ -1,6 +1,5 @@
 // A small report made by hand, for the tests of what is written from one.
-#ifndef ATTNFLOW_REPORT_REPORT_FOR_TEST_H_
-#define ATTNFLOW_REPORT_REPORT_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -58,5 +57,3 @@ inline void expect_field_refused(const Report& report, const char* pointer, cons
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_REPORT_REPORT_FOR_TEST_H_

@@ -1,6 +1,5 @@
 // A small generation made by hand, for the tests of what is written from one.
-#ifndef ATTNFLOW_REPORT_GENERATION_REPORT_FOR_TEST_H_
-#define ATTNFLOW_REPORT_GENERATION_REPORT_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 
@@ -65,5 +64,3 @@ inline Report small_generation() {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_REPORT_GENERATION_REPORT_FOR_TEST_H_

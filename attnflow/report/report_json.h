@@ -21,8 +21,7 @@
 //     write_report_json("report.json", report, {.array_type = ReportArrayType::kF32});
 //     const Report rounded = read_report_json("report.json");
 //     assert(std::abs(rounded.rollout(0, 0, 1) - report.rollout(0, 0, 1)) < 1e-7);
-#ifndef ATTNFLOW_REPORT_REPORT_JSON_H_
-#define ATTNFLOW_REPORT_REPORT_JSON_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -66,5 +65,3 @@ void write_report_json(const std::filesystem::path& path, const Report& report, 
 Report read_report_json(const std::filesystem::path& path, const ReportReadOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_JSON_H_

@@ -1,6 +1,5 @@
 // Reading the arrays of a report document, plain and compact; not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_
-#define ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_
+#pragma once
 
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_json.h"
@@ -12,5 +11,3 @@ namespace attnflow::internal {
 void read_report_arrays(const Field& arrays, const ReportReadOptions& options, Report& report);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_JSON_ARRAYS_H_

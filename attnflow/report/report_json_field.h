@@ -1,7 +1,6 @@
 // A value of a document being read, with its place for messages; shared by the files that read reports, not part of the
 // library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_
-#define ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_
+#pragma once
 
 #include <fmt/format.h>
 
@@ -98,5 +97,3 @@ class Field {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_JSON_FIELD_H_

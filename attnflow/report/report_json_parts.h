@@ -1,6 +1,5 @@
 // Pieces of the report document as JSON, shared by its writers; not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_
-#define ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -83,5 +82,3 @@ Json json_of(const T& value) {
 std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_JSON_PARTS_H_

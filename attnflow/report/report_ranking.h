@@ -1,6 +1,5 @@
 // What the tables of a report say: which tokens an output token draws on most, and the settings in words.
-#ifndef ATTNFLOW_REPORT_REPORT_RANKING_H_
-#define ATTNFLOW_REPORT_REPORT_RANKING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -117,5 +116,3 @@ std::vector<std::string> prediction_lines(const Report& report);
 std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_RANKING_H_

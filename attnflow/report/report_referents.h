@@ -10,8 +10,7 @@
 // weights when a referent consists of several positions.
 //
 // Cost: O(layers x positions of the referents). Nothing is thrown for a report that report_from_json() accepts.
-#ifndef ATTNFLOW_REPORT_REPORT_REFERENTS_H_
-#define ATTNFLOW_REPORT_REPORT_REFERENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ struct ReferentMarks {
 std::vector<std::string> referent_lines(const Report& report, std::size_t width, const ReferentMarks& marks);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_REFERENTS_H_

@@ -16,8 +16,7 @@
 //     MethodScores scores{.method = Method::kLogit, .values = Tensor<double>({1, 2}, {0.5, -0.25})};
 //     scores.sums = {{.parts = {{"biases", 0.75}}, .total = 1.0}};
 //     assert(scores.error(0) == 0.0);
-#ifndef ATTNFLOW_REPORT_REPORT_SCORES_H_
-#define ATTNFLOW_REPORT_REPORT_SCORES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -71,5 +70,3 @@ struct BlankOutAgreement {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_SCORES_H_

@@ -8,8 +8,7 @@
 //     std::fputs(terminal_table(report, {.width = 100, .ascii = true}).c_str(), stdout);
 //     const std::string markdown = markdown_table(report);
 //     assert(markdown.find("rust") != std::string::npos);
-#ifndef ATTNFLOW_REPORT_REPORT_TABLE_H_
-#define ATTNFLOW_REPORT_REPORT_TABLE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -49,5 +48,3 @@ std::string terminal_table(const Report& report, const TableOptions& options = {
 std::string markdown_table(const Report& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_REPORT_REPORT_TABLE_H_

@@ -1,6 +1,5 @@
 // Lines of text that the tables of a report are made of; not part of the library's interface.
-#ifndef ATTNFLOW_REPORT_REPORT_TEXT_H_
-#define ATTNFLOW_REPORT_REPORT_TEXT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -19,5 +18,3 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
 std::string generation_markdown_table(const Report& report);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_REPORT_TEXT_H_

@@ -1,6 +1,5 @@
 // Bytes as a zlib stream (RFC 1950) for the compact report document, and back.
-#ifndef ATTNFLOW_REPORT_ZLIB_BYTES_H_
-#define ATTNFLOW_REPORT_ZLIB_BYTES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -19,5 +18,3 @@ std::optional<std::vector<std::byte>> zlib_uncompress(std::span<const std::byte>
                                                       std::size_t most);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_REPORT_ZLIB_BYTES_H_

@@ -1,6 +1,5 @@
 // Failures of analyses, as errors of the API.
-#ifndef ATTNFLOW_SERVE_ANALYSIS_ERROR_H_
-#define ATTNFLOW_SERVE_ANALYSIS_ERROR_H_
+#pragma once
 
 #include <exception>
 #include <string>
@@ -25,5 +24,3 @@ ApiError api_error_of(const std::exception& error, bool input_is_file = false);
 std::string without_path(std::string message, const std::string& path, const std::string& name);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_ANALYSIS_ERROR_H_

@@ -4,8 +4,7 @@
 // checked by its header alone (admit: host, path, method, origin, token, type, size) and then read; its options are
 // checked, and its work is queued. All of this is quick and happens on the server's own thread. The work runs on a
 // worker, which sends the answer, in one piece or as server-sent events.
-#ifndef ATTNFLOW_SERVE_API_H_
-#define ATTNFLOW_SERVE_API_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -104,5 +103,3 @@ class Api {
 std::string_view openapi_json();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_API_H_

@@ -2,8 +2,7 @@
 //
 // explain/option_fields.h defines the fields and how they are read. Values are checked here as far as possible without
 // the model.
-#ifndef ATTNFLOW_SERVE_API_OPTIONS_H_
-#define ATTNFLOW_SERVE_API_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -62,5 +61,3 @@ struct EvaluateRequest {
 EvaluateRequest read_evaluate_request(std::string_view json);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_API_OPTIONS_H_

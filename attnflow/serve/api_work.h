@@ -1,6 +1,5 @@
 // The work for a request: queued, run on a worker, and answered in the form that the client prefers.
-#ifndef ATTNFLOW_SERVE_API_WORK_H_
-#define ATTNFLOW_SERVE_API_WORK_H_
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -56,5 +55,3 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
 bool wants_events(const HttpRequest& request, bool otherwise);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_API_WORK_H_

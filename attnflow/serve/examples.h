@@ -3,8 +3,7 @@
 // A model's folder may contain its own: `examples.txt`, with one text per line, and, for a built-in model, images
 // `example_NAME.png`. Other text models get sentences that suit their task, except that models that answer questions
 // get none; other image models get none, since their subject is unknown.
-#ifndef ATTNFLOW_SERVE_EXAMPLES_H_
-#define ATTNFLOW_SERVE_EXAMPLES_H_
+#pragma once
 
 #include <span>
 #include <string>
@@ -32,5 +31,3 @@ std::vector<Example> picture_examples(std::span<const MemoryFile> files);
 std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& mask);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_EXAMPLES_H_

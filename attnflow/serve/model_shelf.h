@@ -5,8 +5,7 @@
 // A model is loaded once, when it is first requested, and kept. Encoders (torch) have no state that changes when they
 // run, so one may run for several requests at the same time, as evaluate does; a decoder holds the state of one
 // sequence, so it handles one request at a time (ShelfModel::exclusive).
-#ifndef ATTNFLOW_SERVE_MODEL_SHELF_H_
-#define ATTNFLOW_SERVE_MODEL_SHELF_H_
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -103,5 +102,3 @@ class ModelShelf {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_MODEL_SHELF_H_

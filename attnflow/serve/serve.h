@@ -1,6 +1,5 @@
 // The complete server: a page and a JSON API for the analyses (docs/serve.md).
-#ifndef ATTNFLOW_SERVE_SERVE_H_
-#define ATTNFLOW_SERVE_SERVE_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -39,5 +38,3 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
            const std::function<void(const std::string& url)>& listening);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_SERVE_SERVE_H_

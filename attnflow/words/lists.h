@@ -1,6 +1,5 @@
 // Lists in sentences. Not part of the library's interface.
-#ifndef ATTNFLOW_WORDS_LISTS_H_
-#define ATTNFLOW_WORDS_LISTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -20,5 +19,3 @@ std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::st
 std::string abridged(const std::vector<std::size_t>& numbers);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_WORDS_LISTS_H_

@@ -2,8 +2,7 @@
 //
 // One function for each form, so that a share looks the same wherever it is shown. The page follows the same rules
 // (viewer/src/report/words.ts).
-#ifndef ATTNFLOW_WORDS_NUMBERS_H_
-#define ATTNFLOW_WORDS_NUMBERS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -33,5 +32,3 @@ std::string short_number(double value);
 std::string counted(std::size_t count, std::string_view noun);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_WORDS_NUMBERS_H_

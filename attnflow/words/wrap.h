@@ -1,6 +1,5 @@
 // Prose broken into lines. Not part of the library's interface.
-#ifndef ATTNFLOW_WORDS_WRAP_H_
-#define ATTNFLOW_WORDS_WRAP_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -29,5 +28,3 @@ inline std::string without_trailing_spaces(std::string line) {
 std::string paragraph(std::string_view text, std::size_t width);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_WORDS_WRAP_H_

@@ -1,6 +1,5 @@
 // Arrays between Python and the library.
-#ifndef ATTNFLOW_PYTHON_ARRAYS_H_
-#define ATTNFLOW_PYTHON_ARRAYS_H_
+#pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -88,5 +87,3 @@ NumPyArray<T> given_to_numpy(Tensor<std::remove_const_t<T>> tensor) {
 }
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_ARRAYS_H_

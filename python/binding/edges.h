@@ -1,7 +1,6 @@
 // Edges of a model's layers, made one layer at a time of what Python hands over: contributions, and relevance for one
 // prediction.
-#ifndef ATTNFLOW_PYTHON_EDGES_H_
-#define ATTNFLOW_PYTHON_EDGES_H_
+#pragma once
 
 #include <nanobind/nanobind.h>
 
@@ -42,5 +41,3 @@ MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* ta
 void bind_edges(nanobind::module_& module);
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_EDGES_H_

@@ -1,6 +1,5 @@
 // attnflow::Error as the Python exception of the same name.
-#ifndef ATTNFLOW_PYTHON_ERRORS_H_
-#define ATTNFLOW_PYTHON_ERRORS_H_
+#pragma once
 
 namespace attnflow::python {
 
@@ -9,5 +8,3 @@ namespace attnflow::python {
 void raise_errors_in_python();
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_ERRORS_H_

@@ -1,6 +1,5 @@
 // Keyword arguments as the options of an explanation.
-#ifndef ATTNFLOW_PYTHON_OPTIONS_H_
-#define ATTNFLOW_PYTHON_OPTIONS_H_
+#pragma once
 
 #include <nanobind/nanobind.h>
 
@@ -35,5 +34,3 @@ using DescribedOption = std::tuple<std::string, std::string, std::string>;
 std::vector<DescribedOption> described_options(const std::string& asks);
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_OPTIONS_H_

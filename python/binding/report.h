@@ -1,6 +1,5 @@
 // attnflow::Report as a class of Python.
-#ifndef ATTNFLOW_PYTHON_REPORT_H_
-#define ATTNFLOW_PYTHON_REPORT_H_
+#pragma once
 
 #include <nanobind/nanobind.h>
 
@@ -10,5 +9,3 @@ namespace attnflow::python {
 void bind_report(nanobind::module_& module);
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_REPORT_H_

@@ -1,6 +1,5 @@
 // Long work without the interpreter's lock, which Ctrl-C stops.
-#ifndef ATTNFLOW_PYTHON_WORK_H_
-#define ATTNFLOW_PYTHON_WORK_H_
+#pragma once
 
 #include <nanobind/nanobind.h>
 
@@ -24,5 +23,3 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
                       const std::optional<Progress>& progress);
 
 }  // namespace attnflow::python
-
-#endif  // ATTNFLOW_PYTHON_WORK_H_

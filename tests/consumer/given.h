@@ -1,7 +1,6 @@
 // What the examples in headers take as given: each is a member function of a struct derived from Given, and may use
 // what is included here.
-#ifndef ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
-#define ATTNFLOW_TESTS_CONSUMER_GIVEN_H_
+#pragma once
 
 #include <algorithm>
 #include <cassert>
@@ -181,5 +180,3 @@ struct Given {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TESTS_CONSUMER_GIVEN_H_

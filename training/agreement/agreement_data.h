@@ -34,8 +34,7 @@
 //
 // Determinism: the same documents, options and seed give the same examples in the same order (by source, then by
 // position in the text; training shuffles them itself). Cost: O(bytes), about 6 MB per second on one thread.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_DATA_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_DATA_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -115,5 +114,3 @@ AgreementData build_agreement_data(const std::vector<ProseDocument>& documents,
 const std::vector<std::pair<std::string, std::string>>& agreement_verbs();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_DATA_H_

@@ -1,6 +1,5 @@
 // Decides which verbs of an English sentence give an example for subject-verb agreement: the rules of agreement_data.h.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_RULES_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_RULES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -81,5 +80,3 @@ class AgreementRules {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_AGREEMENT_RULES_H_

@@ -16,8 +16,7 @@
 //
 // n and m are singular or plural. verb(n) agrees with n. Half of the examples have an attractor (the last noun differs
 // in number from the verb), and in each half singular and plural are equally frequent.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -40,5 +39,3 @@ struct GrammarOptions {
 std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const GrammarOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_GRAMMAR_H_

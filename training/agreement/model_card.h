@@ -1,6 +1,5 @@
 // Describes a trained model: results on held-out text, the card for people, training.json for programs.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -55,5 +54,3 @@ std::string masked_training_json(const ProseSetup& setup, const AgreementTrainin
                                  const TrainingCheckpoint& checkpoint);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_MODEL_CARD_H_

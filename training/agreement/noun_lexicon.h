@@ -9,8 +9,7 @@
 // Nouns without such a pair (information, police, physics) get their number from the verbs after them: for a word that
 // occurs at least 12 times directly before is, was, has / are, were, have, at least 85% of them must agree. Words that
 // are the same in both numbers (species, series, sheep) and function words have no number.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -69,5 +68,3 @@ class NounLexiconBuilder {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_NOUN_LEXICON_H_

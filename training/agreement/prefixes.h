@@ -2,8 +2,7 @@
 //
 // A .tsv with a header. Columns: text (the prefix), label (singular or plural), group ("attractor" if the last noun
 // before the verb differs from it in number, else "no attractor") and source (the document's name).
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_PREFIXES_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_PREFIXES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ struct PrefixOptions {
 void write_prefixes(const PrefixOptions& options, const std::function<void(const std::string&)>& say);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_PREFIXES_H_

@@ -2,8 +2,7 @@
 //
 // A document is one UTF-8 text file; each line of it is one paragraph. A sentence is a byte range of a paragraph, and a
 // word is a byte range of a sentence, so that any piece of text can be shown as its author wrote it.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_PROSE_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_PROSE_H_
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -58,5 +57,3 @@ std::vector<ProseWord> split_words(std::string_view sentence);
 void split_words(std::string_view sentence, std::vector<ProseWord>& words);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_PROSE_H_

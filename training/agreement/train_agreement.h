@@ -16,8 +16,7 @@
 // README.md (the model card), training.json (recipe, sources, counts, history, results), and prefixes.tsv (prefixes.h),
 // the data for attnflow evaluate agreement. During training, the checkpoint is in the folder's "training/", which is
 // removed at the end.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_TRAIN_AGREEMENT_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_TRAIN_AGREEMENT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +63,3 @@ void train_masked(const AgreementTrainingOptions& options, const TrainingCallbac
                   const std::stop_token& stop_token);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_TRAIN_AGREEMENT_H_

@@ -1,6 +1,5 @@
 // Word lists as literals, and tables that can be looked up with string views, without a copy.
-#ifndef ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
-#define ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -41,5 +40,3 @@ template <typename T>
 using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_TRAINING_AGREEMENT_WORD_LISTS_H_

@@ -1,7 +1,6 @@
 // Evaluates a model trained on Fashion-MNIST on the test images, and describes it: the card for people, training.json
 // for programs.
-#ifndef ATTNFLOW_TRAINING_FASHION_FASHION_CARD_H_
-#define ATTNFLOW_TRAINING_FASHION_FASHION_CARD_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -50,5 +49,3 @@ std::string fashion_training_json(const FashionSetup& setup, const FashionTraini
                                   const TrainingCheckpoint& checkpoint, const FashionResults& results);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_FASHION_FASHION_CARD_H_

@@ -9,8 +9,7 @@
 //
 // Normalization. Pixels become (p / 255 - mean) / deviation, with the mean and the standard deviation of all pixels of
 // the training part, rounded to four digits, so that the values in a configuration are exactly those used.
-#ifndef ATTNFLOW_TRAINING_FASHION_FASHION_DATA_H_
-#define ATTNFLOW_TRAINING_FASHION_FASHION_DATA_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -71,5 +70,3 @@ TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard
                             const Augmentation& augmentation, std::size_t step);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_FASHION_FASHION_DATA_H_

@@ -16,8 +16,7 @@
 //
 // Determinism: the same data, options and seed give the same weights on the same kind of processor with the same
 // libtorch and BLAS, regardless of the number of threads and of interruptions.
-#ifndef ATTNFLOW_TRAINING_FASHION_TRAIN_FASHION_H_
-#define ATTNFLOW_TRAINING_FASHION_TRAIN_FASHION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -55,5 +54,3 @@ void train_fashion(const FashionTrainingOptions& options, const TrainingCallback
                    const std::stop_token& stop_token);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_FASHION_TRAIN_FASHION_H_

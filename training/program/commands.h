@@ -1,6 +1,5 @@
 // Shared by the commands of attnflow-train: progress messages, and Ctrl-C as a request to stop.
-#ifndef ATTNFLOW_TRAINING_PROGRAM_COMMANDS_H_
-#define ATTNFLOW_TRAINING_PROGRAM_COMMANDS_H_
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -30,5 +29,3 @@ TrainingCallbacks print_progress();
 void run_interruptible(const std::filesystem::path& output, const std::function<void(const std::stop_token&)>& work);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_PROGRAM_COMMANDS_H_

@@ -10,8 +10,7 @@
 // References:
 //   V. Sanh, L. Debut, J. Chaumond and T. Wolf, DistilBERT, a distilled version of BERT, 2019:
 //     https://arxiv.org/abs/1910.01108
-#ifndef ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_
-#define ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_
+#pragma once
 
 #include "attnflow/model/encoder_weights.h"
 #include "training/trainer/new_model.h"
@@ -27,5 +26,3 @@ EncoderShape every_other_layer_shape(const EncoderWeights& bert);
 void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, const EncoderWeights& bert);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_SENTIMENT_EVERY_OTHER_LAYER_H_

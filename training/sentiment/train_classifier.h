@@ -7,8 +7,7 @@
 // trained on more text.
 //
 // The weights kept are those after the epoch with the best accuracy on the validation sentences.
-#ifndef ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_
-#define ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +59,3 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
                       const std::stop_token& stop_token);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_SENTIMENT_TRAIN_CLASSIFIER_H_

@@ -3,8 +3,7 @@
 // The tokenizers crate learns and writes it (rust/src/train.rs): BERT's normalizer and pre-tokenizer, a vocabulary by
 // byte-pair encoding, the template. This header defines the options, and adds the second file for Hugging Face
 // transformers.
-#ifndef ATTNFLOW_TRAINING_TOKENIZER_WORD_PIECE_H_
-#define ATTNFLOW_TRAINING_TOKENIZER_WORD_PIECE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ VocabularyUse measure_vocabulary(const Tokenizer& tokenizer, const std::vector<s
                                  const ParallelOptions& parallel = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TOKENIZER_WORD_PIECE_H_

@@ -3,8 +3,7 @@
 // An epoch goes through all sequences once, in random order. Sequences of similar length share a shard, so that little
 // is spent on padding; a step is a fixed number of shards. Everything follows from the lengths, the options, the seed
 // and the epoch's number, so an interrupted run can resume without a stored order.
-#ifndef ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_
-#define ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +29,3 @@ std::vector<StepShards> plan_epoch(std::span<const std::size_t> lengths, std::si
                                    const BatchPlanOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_BATCH_PLAN_H_

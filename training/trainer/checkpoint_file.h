@@ -3,8 +3,7 @@
 // A .safetensors file with three tensors for each weight ("weight.NAME", "first_moment.NAME", "second_moment.NAME",
 // float32) and, as metadata, the run's settings, its current phase and the number of steps done in it. Saving writes a
 // new file next to the old one and renames it, so a full disk or a crash costs only the steps since the last save.
-#ifndef ATTNFLOW_TRAINING_TRAINER_CHECKPOINT_FILE_H_
-#define ATTNFLOW_TRAINING_TRAINER_CHECKPOINT_FILE_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -44,5 +43,3 @@ void check_training_output(const std::filesystem::path& output);
 void remove_training_files(const std::filesystem::path& output);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_CHECKPOINT_FILE_H_

@@ -1,6 +1,5 @@
 // Models to be trained: their configuration, their initial weights, and the folder that they are saved in.
-#ifndef ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_
-#define ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -85,5 +84,3 @@ std::vector<Tensor<float>> classify_trained(const std::filesystem::path& folder,
                                             const std::vector<std::vector<std::int32_t>>& texts, std::size_t threads);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_NEW_MODEL_H_

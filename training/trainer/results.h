@@ -1,6 +1,5 @@
 // A trained model's accuracy, and the parts that all model cards and training.json files share.
-#ifndef ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
-#define ATTNFLOW_TRAINING_TRAINER_RESULTS_H_
+#pragma once
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
@@ -49,5 +48,3 @@ std::string how_trained(const std::string& task, const TrainingCheckpoint& check
 double minutes_of(const TrainingCheckpoint& checkpoint);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_RESULTS_H_

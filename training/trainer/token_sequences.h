@@ -1,6 +1,5 @@
 // Converts texts to the token ids that a model is trained on, and to batches of them.
-#ifndef ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
-#define ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ TrainingBatch masked_batch(const std::vector<TokenIds>& sequences, const Shard& 
                            const MaskingOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_TOKEN_SEQUENCES_H_

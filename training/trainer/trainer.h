@@ -16,8 +16,7 @@
 // and AdamW run on one thread. Dropout is the encoder's own (model/torch/autograd_ops.h), not libtorch's, which draws
 // from one generator for all threads: here each shard has its own seeded generator. This does not hold between kinds of
 // processor, or versions of libtorch and its BLAS, which sum in different orders.
-#ifndef ATTNFLOW_TRAINING_TRAINER_TRAINER_H_
-#define ATTNFLOW_TRAINING_TRAINER_TRAINER_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -91,5 +90,3 @@ class Trainer {
 std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_TRAINER_H_

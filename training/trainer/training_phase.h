@@ -6,8 +6,7 @@
 // Interruption. A checkpoint is saved every `checkpoint_seconds`, and when the stop token is set; the next run with the
 // same settings resumes from it and ends with bitwise the same weights as an uninterrupted run: the order, masks and
 // dropout of a step depend only on the seed and the step's number.
-#ifndef ATTNFLOW_TRAINING_TRAINER_TRAINING_PHASE_H_
-#define ATTNFLOW_TRAINING_TRAINER_TRAINING_PHASE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -73,5 +72,3 @@ void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const Mak
 double learning_rate(const PhaseOptions& options, std::size_t step);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_TRAINING_TRAINER_TRAINING_PHASE_H_

@@ -1,6 +1,5 @@
 // Tables of text: UTF-8 files, and comma-separated values as RFC 4180 says.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -38,5 +37,3 @@ class CsvReader {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_CSV_READER_H_

@@ -5,8 +5,7 @@
 // how many nouns of the other number stand between subject and verb, as a number or in words ("attractor", "no
 // attractor"). A column `source` names the document that a sample is from: what the model's training.json lists as a
 // document that it was trained on is marked in a note and beside every accuracy.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_AGREEMENT_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_AGREEMENT_H_
+#pragma once
 
 #include <filesystem>
 #include <optional>
@@ -33,5 +32,3 @@ AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& i
                                         const std::optional<std::filesystem::path>& data);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_AGREEMENT_H_

@@ -47,8 +47,7 @@
 // integrated-gradients), rollout and flow of N graphs for each mixing; samples are shared out among the threads.
 // Memory: the scores, and one number for each cell and sample. Deterministic: same input, same bits, whatever the
 // number of threads.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -228,5 +227,3 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
                                         const CorrelationOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_CORRELATIONS_H_

@@ -38,8 +38,7 @@
 // Statistics: mean reciprocal rank with a bootstrap interval over samples, and how far it lies above that of a random
 // order and above the method's habit of position (evaluate/positional_rank.h; from the start or from the end, whichever
 // reaches more), both as paired differences (evaluate/statistics.h). Deterministic.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -142,5 +141,3 @@ std::string evidence_table(const EvidenceReport& report, std::size_t width = 80)
 void write_evidence(const std::filesystem::path& path, const EvidenceReport& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_EVIDENCE_H_

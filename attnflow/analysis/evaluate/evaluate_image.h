@@ -27,8 +27,7 @@
 //
 // References:
 //   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability, ICCV 2021: https://arxiv.org/abs/2103.15679
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -141,5 +140,3 @@ std::string image_evaluation_table(const ImageEvaluationReport& report, std::siz
 void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_IMAGE_H_

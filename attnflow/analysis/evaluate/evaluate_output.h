@@ -1,7 +1,6 @@
 // A correlation report as files and as text: .json with everything, .csv with every cell, .md for people, and a table
 // for the terminal. docs/evaluate.md describes the JSON, version 2.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -35,5 +34,3 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
 void write_correlations(const std::filesystem::path& path, const CorrelationReport& report);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_OUTPUT_H_

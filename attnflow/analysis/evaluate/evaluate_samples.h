@@ -18,8 +18,7 @@
 //
 // Lines without anything but white space are left out and counted. Everything else that is wrong is an error that names
 // the line: a sample that vanished silently would be a number that nobody measured.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_
+#pragma once
 
 #include <cstddef>
 #include <filesystem>
@@ -52,5 +51,3 @@ SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info
 SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SAMPLES_H_

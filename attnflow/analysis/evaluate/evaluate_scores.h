@@ -12,8 +12,7 @@
 //
 // Samples are run a chunk at a time, so memory does not grow with their number but for the scores themselves.
 // Deterministic: same input, same bits, whatever the number of threads.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SCORES_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SCORES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -98,5 +97,3 @@ ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const 
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_SCORES_H_

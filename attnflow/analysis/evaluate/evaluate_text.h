@@ -12,8 +12,7 @@
 // and over those that are not special; flow values closer than their gaps are ties (evaluate/rank_correlation.h).
 //
 // One text shows whether a method misleads there, and nothing about how it does on average.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -69,5 +68,3 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
                              const std::optional<std::string>& pair, const TextEvaluationOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATE_TEXT_H_

@@ -1,6 +1,5 @@
 // The files of an evaluation, .json, .csv and .md, and what those of several have in common.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVALUATION_FILE_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVALUATION_FILE_H_
+#pragma once
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -41,5 +40,3 @@ std::string part_words(std::size_t part, std::size_t whole);
 std::string document_text(const nlohmann::ordered_json& document);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVALUATION_FILE_H_

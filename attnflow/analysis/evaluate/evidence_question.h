@@ -1,6 +1,5 @@
 // A sentence whose deciding word is marked, as tokens: what `evaluate evidence` asks about.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_EVIDENCE_QUESTION_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_EVIDENCE_QUESTION_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -37,5 +36,3 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
                                               const ModelInfo& info, const std::string& begin, std::string& reason);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_EVIDENCE_QUESTION_H_

@@ -5,8 +5,7 @@
 // mixings are made of what it hands over.
 //
 // Memory: O(L n^2) for each choice, and what the model takes. Deterministic.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_MIXED_GRAPHS_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_MIXED_GRAPHS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -76,5 +75,3 @@ std::string mixed_name(const std::string& method, const std::optional<Mixing>& m
 std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_MIXED_GRAPHS_H_

@@ -1,6 +1,5 @@
 // The deletion and insertion curves of one picture, by every order of its patches that evaluate_image.h measures.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -58,5 +57,3 @@ class PictureScorer {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_PICTURE_CURVES_H_

@@ -1,8 +1,7 @@
 // What every method says of the tokens of one sample: over each mixing at each layer, and beside the graph.
 //
 // The numbers that evaluate_correlations.h correlates. A SampleReader is made once and asked from several threads.
-#ifndef ATTNFLOW_ANALYSIS_EVALUATE_SAMPLE_RELEVANCE_H_
-#define ATTNFLOW_ANALYSIS_EVALUATE_SAMPLE_RELEVANCE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -57,5 +56,3 @@ class SampleReader {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EVALUATE_SAMPLE_RELEVANCE_H_

@@ -1,6 +1,5 @@
 // The token that stands in for one that is blanked.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_BLANK_TOKEN_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_BLANK_TOKEN_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -29,5 +28,3 @@ std::optional<BlankToken> try_find_blank_token(const TextCodec& tokenizer, const
 TextInput blank_tokens(TextInput input, const std::vector<std::size_t>& positions, std::int64_t blank);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_BLANK_TOKEN_H_

@@ -1,6 +1,5 @@
 // What Mixing::kAuto stands for of a model that the program has loaded (explain/mixing_choice.h).
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_DEFAULT_MIXING_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_DEFAULT_MIXING_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -24,5 +23,3 @@ void choose_mixing_of_image(Settings& settings);
 void note_preparation(const Gradients<TextInput>& gradients, std::vector<Note>& notes);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_DEFAULT_MIXING_H_

@@ -3,8 +3,7 @@
 // One path serves every source of attention. A model, or an array (explain/explain_attention.h), gives an
 // AttentionStack or its fused matrices; from there on nothing knows where they came from, so `explain --attention` on a
 // dump of a model's attention gives the same numbers as the model, to the bit.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -24,5 +23,3 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                     const std::optional<std::string>& pair, const ExplainOptions& given);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_EXPLAIN_H_

@@ -1,6 +1,5 @@
 // Whether there is memory for what is about to be computed.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_MEMORY_CHECK_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_MEMORY_CHECK_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -27,5 +26,3 @@ void require_memory(std::size_t bytes, const std::string& what, const std::strin
 std::size_t report_bytes(const Report& report, const ExplainOptions& options, std::size_t n);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_MEMORY_CHECK_H_

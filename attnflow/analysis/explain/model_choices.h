@@ -1,7 +1,6 @@
 // What can be asked of a model, as far as its description says: for lists to choose from. A GGUF file of a family whose
 // layers are not known refuses some of it when it is asked.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_CHOICES_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_CHOICES_H_
+#pragma once
 
 #include <vector>
 
@@ -19,5 +18,3 @@ std::vector<Method> methods_of(const ModelInfo& info);
 bool has_target(const ModelInfo& info);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_CHOICES_H_

@@ -1,7 +1,6 @@
 // The graph that a model makes of an input, whatever its matrices are made of: attention or contributions while it
 // runs, or, in a pass back behind it, gradients of a target that is known by then.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -85,5 +84,3 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_MODEL_GRAPH_H_

@@ -7,8 +7,7 @@
 //
 // In order: asked_target(), which says what is wrong before the model runs; the model's output; chosen_target();
 // score_target() for the pass back.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -43,5 +42,3 @@ ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, cons
 ScoreTarget score_target(const ReportTarget& target);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_PREDICTION_TARGET_H_

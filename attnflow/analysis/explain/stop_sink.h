@@ -1,6 +1,5 @@
 // Work that can be given up between the layers of a model.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_STOP_SINK_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_STOP_SINK_H_
+#pragma once
 
 #include <algorithm>
 #include <stop_token>
@@ -92,5 +91,3 @@ class StopGradientSink : public AttentionGradientSink {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_STOP_SINK_H_

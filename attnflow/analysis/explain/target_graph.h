@@ -1,6 +1,5 @@
 // The graph of one prediction: mixings that need a target and a pass back (MixingNeeds::kGradients).
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -40,5 +39,3 @@ TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const Report
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_TARGET_GRAPH_H_

@@ -1,6 +1,5 @@
 // A text as the model's tokens, for every analysis of text.
-#ifndef ATTNFLOW_ANALYSIS_EXPLAIN_TEXT_INPUT_H_
-#define ATTNFLOW_ANALYSIS_EXPLAIN_TEXT_INPUT_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -26,5 +25,3 @@ std::vector<InputToken> report_tokens(const Encoding& encoding);
 void check_vocabulary(const TextCodec& codec, const ModelInfo& info);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_EXPLAIN_TEXT_INPUT_H_

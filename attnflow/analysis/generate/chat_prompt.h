@@ -2,8 +2,7 @@
 //
 // Templates are programs, so they are not read but tried: with a text of ours in place of a turn's, what stands before
 // and behind it is the template's own.
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_CHAT_PROMPT_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_CHAT_PROMPT_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -37,5 +36,3 @@ ChatPrompt chat_prompt(const TextCodec& codec, const std::optional<std::string>&
 std::optional<std::string> own_system_turn(const TextCodec& codec, std::string_view prompt);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_CHAT_PROMPT_H_

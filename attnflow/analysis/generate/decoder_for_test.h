@@ -1,6 +1,5 @@
 // A decoder whose attention is known, and a tokenizer of bytes: tests of generation without a model.
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_DECODER_FOR_TEST_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_DECODER_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <memory>
@@ -135,5 +134,3 @@ class ScriptedDecoder : public Decoder {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_DECODER_FOR_TEST_H_

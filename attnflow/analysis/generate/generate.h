@@ -10,8 +10,7 @@
 // Of an encoder-decoder the prompt is the source and what its target begins with, and layers are those of both as one
 // graph (model/model.h, TargetInfo). Shown are the decoder's layers unless settings.layers names others. Its values are
 // those of attention alone.
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -56,5 +55,3 @@ void check_generate_options(const GenerateOptions& options);
 Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATE_H_

@@ -1,6 +1,5 @@
 // What is asked of a generation with attribution (generate.h).
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATE_OPTIONS_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_GENERATE_OPTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -61,5 +60,3 @@ struct GenerateOptions {
 std::span<const Option<GenerateOptions>> generate_options();
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATE_OPTIONS_H_

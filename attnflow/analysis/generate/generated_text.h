@@ -1,6 +1,5 @@
 // Text that comes token by token, where a token may end inside a character.
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -45,5 +44,3 @@ class GeneratedText {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATED_TEXT_H_

@@ -7,8 +7,7 @@
 //
 // Agreement with blank-out (report/report_scores.h) is given where blank-out is asked for, else of as many tokens from
 // the first as are cheap together (methods/score_methods.h).
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -28,5 +27,3 @@ void add_generation_scores(Decoder& decoder, const TextCodec& codec, const Gener
                            const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SCORES_H_

@@ -1,6 +1,5 @@
 // What a generation keeps of the attention that passes by, and the sources of what its tokens depend on.
-#ifndef ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
-#define ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -102,5 +101,3 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_ANALYSIS_GENERATE_GENERATION_SINK_H_

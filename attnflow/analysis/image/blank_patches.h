@@ -1,6 +1,5 @@
 // Pictures without some of their patches, in a color that says nothing.
-#ifndef ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_
-#define ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -25,5 +24,3 @@ ImageQuestion image_question(VisionModel& model, const PixelInput& input, const 
                              std::string blank);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_IMAGE_BLANK_PATCHES_H_

@@ -3,8 +3,7 @@
 // The picture goes through the model's own preprocessing (image/image_processor.h) and becomes a grid of patches, each
 // a token, behind tokens that stand for no place: the class token, DeiT's distillation token, DINOv2's registers. From
 // there on a picture is explained as a text is, and the report says where in the picture each token lies.
-#ifndef ATTNFLOW_ANALYSIS_IMAGE_EXPLAIN_IMAGE_H_
-#define ATTNFLOW_ANALYSIS_IMAGE_EXPLAIN_IMAGE_H_
+#pragma once
 
 #include <string>
 
@@ -35,5 +34,3 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                      const std::string& name, const ExplainOptions& given);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_IMAGE_EXPLAIN_IMAGE_H_

@@ -7,8 +7,7 @@
 //
 // Colours go from 0 to the largest value of a patch that the panel (for layers: the row) shows. What lies on tokens
 // that are no patches has no place in the picture: each panel's caption says how much that is.
-#ifndef ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_
-#define ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -42,5 +41,3 @@ struct ImageFigureOptions {
 PicturePage image_page(const Report& report, const ImageFigureOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_IMAGE_IMAGE_FIGURE_H_

@@ -1,6 +1,5 @@
 // A model of pictures whose answers and attention are known: tests of what is done with pictures, without a backend.
-#ifndef ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
-#define ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -172,5 +171,3 @@ inline Picture random_picture(std::size_t height, std::size_t width, std::uint64
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_IMAGE_PICTURE_MODEL_FOR_TEST_H_

@@ -15,8 +15,7 @@
 //     https://arxiv.org/abs/1311.2901
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
 //     https://aclanthology.org/2020.acl-main.385
-#ifndef ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
-#define ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_
+#pragma once
 
 #include "attnflow/analysis/methods/method_question.h"
 #include "attnflow/explain/blank_out_agreement.h"
@@ -28,5 +27,3 @@ BlankOut blank_out(const TextQuestion& question);
 BlankOut blank_out(const ImageQuestion& question);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_BLANK_OUT_H_

@@ -16,8 +16,7 @@
 //     https://arxiv.org/abs/1605.01713
 //   R. Achtibat et al., AttnLRP: Attention-Aware Layer-Wise Relevance Propagation for Transformers, ICML 2024:
 //     https://arxiv.org/abs/2402.05602
-#ifndef ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_
-#define ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -38,5 +37,3 @@ std::vector<double> gradient_times_input_scores(const Question& question, Backwa
 }
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_GRADIENT_SCORES_H_

@@ -18,8 +18,7 @@
 // References:
 //   M. Sundararajan, A. Taly and Q. Yan, Axiomatic Attribution for Deep Networks, ICML 2017:
 //     https://arxiv.org/abs/1703.01365
-#ifndef ATTNFLOW_ANALYSIS_METHODS_INTEGRATED_GRADIENTS_H_
-#define ATTNFLOW_ANALYSIS_METHODS_INTEGRATED_GRADIENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <utility>
@@ -49,5 +48,3 @@ IntegratedGradients integrated_gradients(const ImageQuestion& question);
 std::vector<std::pair<double, double>> gauss_legendre(std::size_t count);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_INTEGRATED_GRADIENTS_H_

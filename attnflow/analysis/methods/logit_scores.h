@@ -32,8 +32,7 @@
 // References:
 //   J. Ferrando, G. I. Gallego, I. Tsiamas and M. R. Costa-jussa, Explaining How Transformers Use Context to Build
 //     Predictions, ACL 2023: https://aclanthology.org/2023.acl-long.301
-#ifndef ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_
-#define ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_
+#pragma once
 
 #include <vector>
 
@@ -57,5 +56,3 @@ LogitScores logit_scores(const TextQuestion& question, Method method = Method::k
 LogitScores logit_scores(const ImageQuestion& question, Method method = Method::kLogit);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_LOGIT_SCORES_H_

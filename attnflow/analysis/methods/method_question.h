@@ -1,6 +1,5 @@
 // What methods beside the graph are asked: one prediction of one model for one input.
-#ifndef ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_
-#define ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -49,5 +48,3 @@ TextQuestion text_question(TextModel& model, const TextInput& input, const Score
 std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_METHOD_QUESTION_H_

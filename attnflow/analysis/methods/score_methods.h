@@ -6,8 +6,7 @@
 // Agreement (report/report_scores.h) costs a run of the model for each token. It is given where blank-out is asked for,
 // beside every explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of
 // attention that end in the prediction where it takes no more than kCheckWork.
-#ifndef ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
-#define ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -48,5 +47,3 @@ BlankedInput blanked_input(const Question& question);
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_SCORE_METHODS_H_

@@ -3,8 +3,7 @@
 //     h = sum_j A_j e_j,   logits = V tanh(h),   e_j [width], h [width]
 //
 // with random V and e (by token) and A_j = a_j I. dF/de_j follows by hand.
-#ifndef ATTNFLOW_ANALYSIS_METHODS_SUMMING_MODEL_FOR_TEST_H_
-#define ATTNFLOW_ANALYSIS_METHODS_SUMMING_MODEL_FOR_TEST_H_
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -142,5 +141,3 @@ class SummingModel : public Encoder, private Gradients<TextInput> {
 };
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_SUMMING_MODEL_FOR_TEST_H_

@@ -2,8 +2,7 @@
 //
 // Classifiers run them in batches, other models one by one, with nothing kept but one row of logits. Values are in
 // float64 of float32 logits. Same inputs, same bits, whatever the number of threads.
-#ifndef ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_
-#define ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_
+#pragma once
 
 #include <span>
 #include <vector>
@@ -19,5 +18,3 @@ std::vector<double> target_values(VisionModel& model, std::span<const PixelInput
                                   const BatchOptions& options = {});
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_ANALYSIS_METHODS_TARGET_VALUES_H_

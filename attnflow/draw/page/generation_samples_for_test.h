@@ -1,6 +1,5 @@
 // Pages of generations for the browser test and for manual inspection.
-#ifndef ATTNFLOW_DRAW_PAGE_GENERATION_SAMPLES_FOR_TEST_H_
-#define ATTNFLOW_DRAW_PAGE_GENERATION_SAMPLES_FOR_TEST_H_
+#pragma once
 
 #include <filesystem>
 
@@ -10,5 +9,3 @@ namespace attnflow {
 void write_generation_samples(const std::filesystem::path& folder);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_DRAW_PAGE_GENERATION_SAMPLES_FOR_TEST_H_

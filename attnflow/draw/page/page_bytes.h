@@ -1,6 +1,5 @@
 // The HTML pages without their report, in three pieces each; embed.cmake writes the definitions.
-#ifndef ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
-#define ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_
+#pragma once
 
 #include <span>
 
@@ -19,5 +18,3 @@ extern const PageBytes viewer_page_bytes;
 extern const PageBytes viewer_server_page_bytes;
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_DRAW_PAGE_PAGE_BYTES_H_

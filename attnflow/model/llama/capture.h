@@ -8,8 +8,7 @@
 // Each requested node ends a run of nodes that are computed together, so the callback requests no others, and none at
 // all when nobody wants attention. A sink that wants the terms of layers makes it request two more per layer
 // (terms_capture.h).
-#ifndef ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
-#define ATTNFLOW_MODEL_LLAMA_CAPTURE_H_
+#pragma once
 
 #include <ggml.h>
 
@@ -82,5 +81,3 @@ class AttentionCapture {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_CAPTURE_H_

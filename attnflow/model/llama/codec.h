@@ -3,8 +3,7 @@
 // libllama splits and joins text. This class finds what libllama does not report: the locations of tokens in the text
 // and the words that they form (attnflow/model/llama/pieces.h). Special tokens that are spelled out in the text, such
 // as <|im_start|>, are encoded as those tokens.
-#ifndef ATTNFLOW_MODEL_LLAMA_CODEC_H_
-#define ATTNFLOW_MODEL_LLAMA_CODEC_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -48,5 +47,3 @@ class LlamaCodec : public TextCodec {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_CODEC_H_

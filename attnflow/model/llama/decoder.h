@@ -9,8 +9,7 @@
 // decompose into terms; others are rejected before anything is computed.
 //
 // Results are bitwise reproducible for the same ids in the same calls of append(), regardless of the number of threads.
-#ifndef ATTNFLOW_MODEL_LLAMA_DECODER_H_
-#define ATTNFLOW_MODEL_LLAMA_DECODER_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -59,5 +58,3 @@ class LlamaDecoder : public Decoder {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_DECODER_H_

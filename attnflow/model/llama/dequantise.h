@@ -1,6 +1,5 @@
 // Converts quantized blocks to the numbers that they represent.
-#ifndef ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_
-#define ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -16,5 +15,3 @@ namespace attnflow {
 void dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_DEQUANTISE_H_

@@ -1,7 +1,6 @@
 // Adapts libllama to this project: no output, no avoidable aborts, errors as attnflow::Error; and owners of its
 // objects.
-#ifndef ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
-#define ATTNFLOW_MODEL_LLAMA_LIBRARY_H_
+#pragma once
 
 #include <ggml-cpu.h>
 #include <llama.h>
@@ -53,5 +52,3 @@ void compute_again(ggml_context* context, std::size_t objects, ggml_tensor* resu
                    ggml_threadpool* threads, std::string_view what);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_LIBRARY_H_

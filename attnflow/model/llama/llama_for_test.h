@@ -1,6 +1,5 @@
 // Shared by tests of the llama backend: the small models of tests/golden/gguf.
-#ifndef ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
-#define ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -83,5 +82,3 @@ inline Ids ids_of(const Encoding& encoding) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_LLAMA_LLAMA_FOR_TEST_H_

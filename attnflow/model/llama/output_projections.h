@@ -3,8 +3,7 @@
 // A layer's attention is multiplied by a matrix that the file holds as [hidden, heads * width], in blocks of any type;
 // libllama may keep it in its own order. This class reads it from the file again on request, dequantizes it to [head,
 // width, hidden] (graph/layer_terms.h), and keeps it if memory allows.
-#ifndef ATTNFLOW_MODEL_LLAMA_OUTPUT_PROJECTIONS_H_
-#define ATTNFLOW_MODEL_LLAMA_OUTPUT_PROJECTIONS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ class OutputProjections {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_OUTPUT_PROJECTIONS_H_

@@ -4,8 +4,7 @@
 // always follow each other in the text byte by byte; the exceptions are a space that some tokenizers add at the front,
 // white space that they drop around special tokens, and text that they normalize or do not know. So pieces are matched
 // in order, and those without a match share the text up to the next one with a match.
-#ifndef ATTNFLOW_MODEL_LLAMA_PIECES_H_
-#define ATTNFLOW_MODEL_LLAMA_PIECES_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -37,5 +36,3 @@ std::vector<std::size_t> number_words(std::string_view text, const std::vector<B
                                       const std::vector<bool>& alone);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_PIECES_H_

@@ -5,8 +5,7 @@
 // cap their scores, computed by the same operations of the same library. No other operations on queries and keys are
 // supported: if the graph contains any, or if a recomputed row differs from the one that the model used, the model is
 // rejected.
-#ifndef ATTNFLOW_MODEL_LLAMA_REPLAY_H_
-#define ATTNFLOW_MODEL_LLAMA_REPLAY_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -91,5 +90,3 @@ class LlamaReplay : public AttentionReplay {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_REPLAY_H_

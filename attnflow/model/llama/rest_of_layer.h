@@ -5,8 +5,7 @@
 // results, while a model runs for the first time; the same operations of the same library are then computed for other
 // rows. Operations that mix positions or choose between weights (experts) are not supported, and such a layer has no
 // rest.
-#ifndef ATTNFLOW_MODEL_LLAMA_REST_OF_LAYER_H_
-#define ATTNFLOW_MODEL_LLAMA_REST_OF_LAYER_H_
+#pragma once
 
 #include <ggml.h>
 
@@ -65,5 +64,3 @@ class RestRecorder {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_REST_OF_LAYER_H_

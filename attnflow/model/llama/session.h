@@ -1,6 +1,5 @@
 // One sequence in libllama: its context, with room that grows, and the chunks in which it is computed.
-#ifndef ATTNFLOW_MODEL_LLAMA_SESSION_H_
-#define ATTNFLOW_MODEL_LLAMA_SESSION_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -70,5 +69,3 @@ class LlamaSession {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_SESSION_H_

@@ -17,8 +17,7 @@
 //
 // The library reuses memory. A node's inputs exist while the library asks about that node, if they were computed before
 // the last requested node: values and x are copied then, o once it has been computed.
-#ifndef ATTNFLOW_MODEL_LLAMA_TERMS_CAPTURE_H_
-#define ATTNFLOW_MODEL_LLAMA_TERMS_CAPTURE_H_
+#pragma once
 
 #include <ggml.h>
 
@@ -103,5 +102,3 @@ class TermsCapture {
 };
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_TERMS_CAPTURE_H_

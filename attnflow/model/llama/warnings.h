@@ -3,8 +3,7 @@
 // The library writes its warnings for a terminal: with a function name in front, one line for each token, boxes of
 // asterisks. Here each kind becomes one note, in this project's words if known. Warnings about issues that cannot
 // change tokens or numbers here are dropped, by name; all others become notes unchanged.
-#ifndef ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
-#define ATTNFLOW_MODEL_LLAMA_WARNINGS_H_
+#pragma once
 
 #include <llama.h>
 
@@ -48,5 +47,3 @@ class LlamaWarnings {
 std::vector<ModelNote> unsaid_llama_notes(const llama_model& model, const internal::GgufHeader& header);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_WARNINGS_H_

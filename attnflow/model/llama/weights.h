@@ -1,6 +1,5 @@
 // Checks and loads a GGUF file.
-#ifndef ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_
-#define ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -29,5 +28,3 @@ struct LlamaWeights {
 LlamaWeights load_llama_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_LLAMA_WEIGHTS_H_

@@ -1,7 +1,6 @@
 // The steps of a layer (transformer_layer.h) on padded batches, in a form that libtorch can differentiate: for
 // training, for gradients, and for many short sequences at once. Runs on the calling thread.
-#ifndef ATTNFLOW_MODEL_TORCH_AUTOGRAD_OPS_H_
-#define ATTNFLOW_MODEL_TORCH_AUTOGRAD_OPS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -81,5 +80,3 @@ class AutogradOps {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_AUTOGRAD_OPS_H_

@@ -4,8 +4,7 @@
 // The cuts depend only on the shapes, so results are bitwise independent of the number of threads (split_work.h). On a
 // CPU, a block is large enough to be worth a thread and, for a large matrix, large enough that few numbers are packed
 // for the BLAS more than once. Other devices divide work themselves and get it in one piece.
-#ifndef ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
-#define ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -79,5 +78,3 @@ class BlockedOps {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_BLOCKED_OPS_H_

@@ -2,8 +2,7 @@
 //
 // Positions count from the start of the sequence, at 0. There are H heads of d numbers each, and G of them have their
 // own keys and values: head h uses those of key-value head h G / H.
-#ifndef ATTNFLOW_MODEL_TORCH_DECODER_ATTENTION_H_
-#define ATTNFLOW_MODEL_TORCH_DECODER_ATTENTION_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -68,5 +67,3 @@ void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t 
 void attend(const AttentionTask& task, std::size_t threads);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_DECODER_ATTENTION_H_

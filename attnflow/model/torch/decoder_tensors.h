@@ -1,6 +1,5 @@
 // A decoder's weights as libtorch tensors.
-#ifndef ATTNFLOW_MODEL_TORCH_DECODER_TENSORS_H_
-#define ATTNFLOW_MODEL_TORCH_DECODER_TENSORS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -68,5 +67,3 @@ struct DecoderTensors {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_DECODER_TENSORS_H_

@@ -1,8 +1,7 @@
 // Runs the encoder of architecture.h, from a batch to logits, with either policy of transformer_layer.h.
 //
 // Shapes: B sequences of T tokens; E is the width of the embeddings, H the hidden size.
-#ifndef ATTNFLOW_MODEL_TORCH_ENCODER_FORWARD_H_
-#define ATTNFLOW_MODEL_TORCH_ENCODER_FORWARD_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -121,5 +120,3 @@ class EncoderForward {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_ENCODER_FORWARD_H_

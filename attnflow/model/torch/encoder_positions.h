@@ -1,6 +1,5 @@
 // Position-dependent parts of an encoder's attention, apart from its embeddings.
-#ifndef ATTNFLOW_MODEL_TORCH_ENCODER_POSITIONS_H_
-#define ATTNFLOW_MODEL_TORCH_ENCODER_POSITIONS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -55,5 +54,3 @@ struct TokenPlaces {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_ENCODER_POSITIONS_H_

@@ -1,6 +1,5 @@
 // An encoder's weights as libtorch tensors.
-#ifndef ATTNFLOW_MODEL_TORCH_ENCODER_TENSORS_H_
-#define ATTNFLOW_MODEL_TORCH_ENCODER_TENSORS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -50,5 +49,3 @@ struct EncoderTensors {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_ENCODER_TENSORS_H_

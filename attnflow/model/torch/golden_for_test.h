@@ -1,6 +1,5 @@
 // Compares a model's attention and logits with golden files, one layer at a time.
-#ifndef ATTNFLOW_MODEL_TORCH_GOLDEN_FOR_TEST_H_
-#define ATTNFLOW_MODEL_TORCH_GOLDEN_FOR_TEST_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -143,5 +142,3 @@ inline std::vector<std::size_t> to_positions(const Tensor<std::int64_t>& values)
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_TORCH_GOLDEN_FOR_TEST_H_

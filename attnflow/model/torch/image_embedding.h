@@ -2,8 +2,7 @@
 //
 // Shapes: B images of [C, h, w] numbers, patches of p_h x p_w, so R = h / p_h rows and S = w / p_w columns of patches;
 // H is the hidden size, T the number of tokens: R S, plus those before the patches.
-#ifndef ATTNFLOW_MODEL_TORCH_IMAGE_EMBEDDING_H_
-#define ATTNFLOW_MODEL_TORCH_IMAGE_EMBEDDING_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -26,5 +25,3 @@ at::Tensor join_tokens(const ModelConfig& config, const ImageTensors& tensors, c
                        std::int64_t rows, std::int64_t columns);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_IMAGE_EMBEDDING_H_

@@ -14,8 +14,7 @@
 //
 // References:
 //   Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016. https://arxiv.org/abs/1604.06174
-#ifndef ATTNFLOW_MODEL_TORCH_LAYERED_GRADIENTS_H_
-#define ATTNFLOW_MODEL_TORCH_LAYERED_GRADIENTS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -51,5 +50,3 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
 at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_LAYERED_GRADIENTS_H_

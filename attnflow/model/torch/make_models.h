@@ -4,8 +4,7 @@
 // converted once. Each model has its own number of threads and divides its work among them itself, in pieces that
 // depend only on the input's length, so that results are bitwise independent of the threads (split_work.h). Libtorch
 // and OpenBLAS are set to one thread for the whole process whenever a model is created or run.
-#ifndef ATTNFLOW_MODEL_TORCH_MAKE_MODELS_H_
-#define ATTNFLOW_MODEL_TORCH_MAKE_MODELS_H_
+#pragma once
 
 #include <memory>
 
@@ -38,5 +37,3 @@ std::unique_ptr<Decoder> make_torch_decoder(const DecoderWeights& weights, const
 std::unique_ptr<Decoder> make_torch_encoder_decoder(const EncoderDecoderWeights& weights, const LoadOptions& options);
 
 }  // namespace attnflow
-
-#endif  // ATTNFLOW_MODEL_TORCH_MAKE_MODELS_H_

@@ -2,8 +2,7 @@
 //
 // A batch holds B sequences of at most T tokens. Positions after a sequence's end are padding: no query attends to
 // them, so their contents affect nothing else. A batch of one sequence has none.
-#ifndef ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
-#define ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -42,5 +41,3 @@ struct BatchItem {
 std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_PADDED_BATCH_H_

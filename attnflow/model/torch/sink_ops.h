@@ -1,6 +1,5 @@
 // BlockedOps whose layers pass their attention, or their terms (graph/layer_terms.h), to a sink.
-#ifndef ATTNFLOW_MODEL_TORCH_SINK_OPS_H_
-#define ATTNFLOW_MODEL_TORCH_SINK_OPS_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -41,5 +40,3 @@ class SinkOps : public BlockedOps {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_SINK_OPS_H_

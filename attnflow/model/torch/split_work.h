@@ -5,8 +5,7 @@
 // stays on the calling thread, and BlockedOps and attend() do the cutting: matrices into blocks whose borders depend
 // only on the shape, attention into heads. Threads share the blocks; whichever thread takes a block makes the same call
 // on the same numbers.
-#ifndef ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
-#define ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -56,5 +55,3 @@ void keep_calls_on_one_thread();
 void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body);
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_SPLIT_WORK_H_

@@ -1,6 +1,5 @@
 // Weights as libtorch tensors, and the conversion of numbers and errors between libtorch and the rest of attnflow.
-#ifndef ATTNFLOW_MODEL_TORCH_TENSOR_SOURCE_H_
-#define ATTNFLOW_MODEL_TORCH_TENSOR_SOURCE_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -80,5 +79,3 @@ class TensorSource {
 };
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_TENSOR_SOURCE_H_

@@ -34,8 +34,7 @@
 //   He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention, ICLR 2021. https://arxiv.org/abs/2006.03654
 //   Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP 2023.
 //     https://arxiv.org/abs/2305.13245
-#ifndef ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
-#define ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_
+#pragma once
 
 #include <ATen/ATen.h>
 
@@ -241,5 +240,3 @@ at::Tensor run_layer(Ops& ops, const TransformerLayer& layer, std::size_t index,
 }
 
 }  // namespace attnflow::internal
-
-#endif  // ATTNFLOW_MODEL_TORCH_TRANSFORMER_LAYER_H_

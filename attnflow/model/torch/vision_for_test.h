@@ -1,6 +1,5 @@
 // The small random vision transformers of tests/golden/vision, and others of any size.
-#ifndef ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_
-#define ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -90,5 +89,3 @@ inline Tensor<float> random_pixels(Random& random, Shape shape) {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_TORCH_VISION_FOR_TEST_H_

@@ -1,6 +1,5 @@
 // The network of one pair, cut out of the layers of an attention graph.
-#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_
-#define ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_
+#pragma once
 
 #include <cstddef>
 
@@ -20,5 +19,3 @@ PairNetwork pair_network(const attnflow::Tensor<double>& capacities, std::size_t
                          std::size_t input_token, NetworkParts parts);
 
 }  // namespace attnflow_bench
-
-#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PAIR_NETWORK_H_

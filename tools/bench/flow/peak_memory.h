@@ -1,6 +1,5 @@
 // Peak memory of this process.
-#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_
-#define ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_
+#pragma once
 
 #include <fstream>
 #include <stdexcept>
@@ -19,5 +18,3 @@ inline long peak_memory_kib() {
 }
 
 }  // namespace attnflow_bench
-
-#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PEAK_MEMORY_H_

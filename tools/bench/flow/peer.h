@@ -1,6 +1,5 @@
 // A general maximum-flow solver, as the benchmark sees it. Plain C++17: LEMON's headers are older than C++20.
-#ifndef ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
-#define ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -54,5 +53,3 @@ std::unique_ptr<Peer> make_boost_boykov_kolmogorov();
 std::unique_ptr<Peer> make_igraph();
 
 }  // namespace attnflow_bench
-
-#endif  // ATTNFLOW_TOOLS_BENCH_FLOW_PEER_H_
