@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-from attnflow.text import encode
+from attnflow.text import Encoded, _end_of_text, encode
 
 
 class _Encoding(dict[str, Any]):
@@ -43,6 +43,12 @@ class Places(unittest.TestCase):
             found = encode(_Tokenizer(offsets), text, lambda _: None).text
             assert found is not None
             self.assertEqual([place and place[:2] for place in found[1]], places, text)
+
+    def test_a_text_ends_before_what_the_tokenizer_adds(self) -> None:
+        alone = _Tokenizer([(0, 1), (1, 2)])  # 0 and 1
+        for ids, end in (([7, 0, 1, 9], 3), ([0, 1], 2), ([7, 0, 9, 9], 2)):
+            special = [one > 6 for one in ids]
+            self.assertEqual(_end_of_text(alone, "ab", Encoded(ids, list("abcd")[: len(ids)], special, None)), end)
 
 
 if __name__ == "__main__":
