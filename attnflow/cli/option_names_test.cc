@@ -33,19 +33,19 @@ TEST(OptionNames, AreTheseOfEachCommand) {
       {{"explain"},
        "help multiline pair model attention output force json method mixing target against heads residual discard "
        "discard-keep-special mask-columns layers start-layer output-token normalize words flow-tolerance "
-       "only-output-token integration-steps renormalize any-weights blank top-k view arcs width font-size no-notes "
-       "candidates referents keep-attention certificate max-flow-seconds truncate threads device "
+       "only-output-token integration-steps renormalize any-weights blank top-k candidates referents "
+       "keep-attention certificate view arcs width font-size no-notes max-flow-seconds truncate threads device "
        "allow-unused-weights"},
       {{"generate"},
-       "help model multiline tokens output force json chat system temperature top-p seed begin-with ignore-end "
+       "help model multiline output force json tokens chat system temperature top-p seed begin-with ignore-end "
        "method mixing heads residual mask-columns layers start-layer normalize words flow-tolerance "
-       "generated-columns flow-tokens flow-layers integration-steps top-k exclude-stop-words exclude-punctuation "
+       "integration-steps generated-columns flow-tokens flow-layers top-k exclude-stop-words exclude-punctuation "
        "exclude-special keep-template exclude-matching exclude-tokens view show token width font-size no-notes "
        "threads device allow-unused-weights"},
       {{"image"},
        "help model output force json method mixing target against heads residual discard discard-keep-special "
-       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps top-k view map tone "
-       "opacity width font-size no-notes keep-attention certificate max-megapixels threads device "
+       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps top-k "
+       "keep-attention certificate view map tone opacity width font-size no-notes max-megapixels threads device "
        "allow-unused-weights"},
       {{"serve"},
        "help host port model allow-unused-weights token allow-host workers queue timeout max-body max-megapixels "
