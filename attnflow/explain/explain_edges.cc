@@ -11,7 +11,6 @@
 namespace attnflow {
 namespace {
 
-// As float32, which reports have.
 Tensor<float> rounded_weights(const AnyAttentionStack& attention) {
   return std::visit(
       [](const auto& stack) {
