@@ -59,8 +59,8 @@ TEST(Gradient, ScoresOfAQuadraticForm) {
   for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(scores[j], 2 * value[j], 1e-5);  // float32 products
 }
 
-// The gradient with respect to a layer norm's input, given the one with respect to its output, in float32 throughout as
-// in a backward pass. Its sum over dimensions is zero except for rounding.
+// A layer norm's input gradient from its output gradient, in float32 as in a backward pass. Its sum over dimensions is
+// zero except for rounding.
 Tensor<float> layer_norm_backward(const Tensor<float>& input, const Tensor<float>& gradient) {
   const std::size_t width = input.extent(1);
   Tensor<float> result(input.shape());
@@ -103,7 +103,7 @@ TEST(GradientSum, IsRoundingNoiseBeforeALayerNorm) {
   }
 }
 
-// Several pre-layer-norm blocks with residuals: each adds the gradient of its own norm to the one that bypasses it.
+// Pre-layer-norm blocks with residuals: each adds its norm's gradient to the one that bypasses it.
 TEST(GradientSum, IsRoundingNoiseAtTheBottomOfADeepModel) {
   Random random(3);
   const std::size_t width = 256;

@@ -91,8 +91,8 @@ TEST(AreaUnderCurve, IsThatOfTheBrokenLine) {
   EXPECT_THROW(area_under_curve(Order{0}, std::vector<double>{1.0}), Error);
 }
 
-// A model whose probability is the sum of the weights of the shown patches: the order by weight has the smallest area
-// under its deletion curve, and the area under the insertion curve is 1 minus that of removing in reverse.
+// The probability is the sum of the shown patches' weights: the order by weight has the smallest deletion area, and the
+// insertion area is 1 minus that of removing in reverse.
 TEST(AreaUnderCurve, ThrivesOnTheTrueOrder) {
   const std::vector<double> weights = {0.4, 0.1, 0.3, 0.2};
   const auto deletion = [&](const Order& order) {

@@ -56,7 +56,6 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::
   }
 }
 
-// Computes at most kBlock rows, starting at the given row pointers.
 void multiply_block(const double* a, std::size_t a_stride, const double* b, std::size_t columns, double* c,
                     std::size_t inner, std::size_t rows) {
   switch (rows) {
