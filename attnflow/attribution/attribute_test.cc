@@ -77,7 +77,6 @@ TEST(Attribute, RawAndRolloutAreMeansOfSumsForEveryMaskFusionAndStart) {
   }
 }
 
-// A network whose input nodes are words, which defines flow into a common sink.
 LayeredNetwork word_network(const AttentionGraph& graph, std::size_t l, const TokenGroups& words) {
   LayeredNetwork network = attention_network(graph, l, 0);
   network.layers[0] = sum_columns(network.layers[0].view(), words);

@@ -27,7 +27,7 @@ struct DegeneracyCounts {
   std::size_t degenerate() const { return first_layer_column + top_row; }
 };
 
-// Counts over every output, or over `output` (an index into the second dimension), for the layer at index `layer`.
+// Counts every output, or `output` (an index into the second dimension), for the layer at index `layer`.
 DegeneracyCounts count_degenerate(const Attribution& flow, std::size_t layer, std::optional<std::size_t> output = {});
 
 }  // namespace attnflow

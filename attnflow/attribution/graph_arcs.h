@@ -68,7 +68,6 @@ struct GraphArcs {
   std::size_t left_out = 0;     // strong enough, but beyond max_arcs
 };
 
-// A report's layer matrices.
 struct DrawnWeights {
   TensorView<const double> layers;  // W_k without the residual, [L, n, n]; non-finite values count as 0
   // Raw attention after layer l, [rows, n], and each row's position. With a single head, these serve as that head's W_l

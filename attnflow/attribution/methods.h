@@ -36,10 +36,8 @@ enum class Method : std::uint8_t {
   kBlankOut,
 };
 
-// The aggregating methods, in the order of every list.
 inline constexpr std::array<Method, 3> kAggregations = {Method::kRaw, Method::kRollout, Method::kFlow};
 
-// What a method needs from a model.
 enum class MethodNeeds : std::uint8_t {
   kGraph,      // the matrices of the layers, wherever they come from
   kRuns,       // runs on modified inputs

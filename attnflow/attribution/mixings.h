@@ -34,7 +34,6 @@
 
 namespace attnflow {
 
-// The part of a model's computation that a mixing is made from.
 enum class MixingNeeds : std::uint8_t {
   kAttention,  // AttentionSink::layer()
   kTerms,      // AttentionSink::terms()

@@ -118,7 +118,6 @@ struct Note {
   explicit Note(NoteCode of) : Note(of, {}) {}
   explicit Note(std::string words);
 
-  // Returns null if there is no such value.
   const NoteValue* find(std::string_view name) const;
 
   NoteCode code = NoteCode::kText;
@@ -133,7 +132,6 @@ struct Note {
 std::string note_text(const Note& note, OptionNames names = OptionNames::kShell);
 std::vector<std::string> note_texts(const std::vector<Note>& notes, OptionNames names = OptionNames::kShell);
 
-// Converts to and from names such as "flow-degenerate".
 std::string to_text(NoteCode code);
 std::optional<NoteCode> find_note_code(std::string_view name);
 

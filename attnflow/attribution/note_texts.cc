@@ -159,7 +159,6 @@ std::string layer_ranges(const std::vector<std::size_t>& layers) {
   return (layers.size() == 1 ? "layer " : "layers ") + internal::listed(std::move(parts));
 }
 
-// States how many values the network's ends decide, and which end if nearly all are decided by one.
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
   const std::vector<std::size_t>& layers = counts_in(note, "layers");

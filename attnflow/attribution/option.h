@@ -26,7 +26,6 @@
 
 namespace attnflow {
 
-// An option's value, with its type in documents.
 using OptionValue =
     std::variant<bool, double, std::size_t, std::string, std::vector<std::string>, std::vector<std::size_t>>;
 
@@ -135,7 +134,6 @@ auto& member(auto& owner) {
 
 }  // namespace internal
 
-// Makes a row for a member, or for a member of a member.
 template <auto First, auto... Rest>
 auto option(const char* name, unsigned uses, const char* help, OptionDetails details = {}) {
   using Owner = decltype(internal::owner_of(First));

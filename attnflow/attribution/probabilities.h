@@ -27,7 +27,7 @@ struct Prediction {
   double logit = 0.0;
 };
 
-// Converts a token id to text, such as Tokenizer::readable.
+// E.g. Tokenizer::readable.
 using IdToText = std::function<std::string(std::int64_t)>;
 
 void require_finite(std::span<const float> logits);

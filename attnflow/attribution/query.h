@@ -42,7 +42,6 @@ struct Query {
   double flow_tolerance = 1e-6;
 };
 
-// {0}, {1}, ... {n - 1}.
 inline TokenGroups single_tokens(std::size_t n) {
   TokenGroups groups(n);
   for (std::size_t i = 0; i < n; ++i) groups[i] = {i};

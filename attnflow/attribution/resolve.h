@@ -36,7 +36,6 @@ struct ResolvedMixing {
   MixingOptions mixing;  // heads apply to Mixing::kAttention only; removal and residual to all mixings that have them
 
   WeightRemoval removal() const { return mixing.removal(); }
-  // For mixings that need terms.
   ContributionOptions contributions(std::size_t threads) const {
     return {.contribution = mixing_info(kind).contribution,
             .residual = mixing.residual,
@@ -54,18 +53,16 @@ struct ResolvedSettings : ResolvedMixing {
 // Throws Error(kUsage) for layers, heads, tokens or columns that do not exist.
 ResolvedSettings resolve(const Settings& settings, const InputFacts& facts);
 
-// Parts of resolve(), for analyses of many inputs.
+// Parts of resolve(), for analyses of many inputs. They throw Error(kUsage) for heads or columns that do not exist.
 
-// Throws Error(kUsage) for heads or columns that do not exist.
 ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
-// For attention. Likewise, and throws Error(kUsage) for settings.mixing other than attention.
+// For attention only: throws Error(kUsage) for another settings.mixing.
 MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
 
 // Returns the position of the output token that `asked` names; kAll gives the same as kAuto. A text names the first of
 // these that exists:
 //   1. the word with this text ("cabinets"). For a word of several subword tokens, this is the last one, with a note
-//   unless
-//      words are merged;
+//      unless words are merged;
 //   2. the token with this text, in the user's or the tokenizer's spelling ("ets", "##ets", "[SEP]");
 //   3. the word that differs only in case ("Cabinets").
 // Throws Error(kUsage) if there is no such token, or more than one.
@@ -77,7 +74,6 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
                           bool causal, std::vector<Note>& notes);
 
-// Recognize mask, class and unknown tokens by their texts.
 bool is_mask_piece(std::string_view piece);
 bool is_class_piece(std::string_view piece);
 bool is_unknown_piece(std::string_view piece);

@@ -23,7 +23,6 @@ using SettingOption = Option<Settings>;
 // In the order of --help and of a report's settings.
 std::span<const SettingOption> setting_options();
 
-// Settings used when the caller gives none.
 Settings default_settings(OptionUse use);
 
 // Throws Error(kUsage) for a number outside its row's range.

@@ -86,11 +86,9 @@ struct Settings {
     return has_target() ||
            std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).has_target(); });
   }
-  // Whether any method uses the layers' matrices.
   bool wants_aggregation() const {
     return std::any_of(methods.begin(), methods.end(), [](Method method) { return method_info(method).aggregates(); });
   }
-  // Whether the mixing weights attention by its gradient.
   bool weights_by_gradient() const { return mixing_info(mixing).needs == MixingNeeds::kGradients; }
 };
 
@@ -108,8 +106,7 @@ std::vector<std::size_t> parse_layers(std::string_view text);
 // "0,3,17" -> positions; `option` is the name for messages, with dashes.
 std::vector<std::size_t> parse_positions(std::string_view text, std::string_view option);
 
-// Throws Error(kUsage) for settings that are wrong for any input: numbers out of range, and choices that exclude each
-// other.
+// Throws Error(kUsage) for numbers out of range and choices that exclude each other, whatever the input.
 void validate(const Settings& settings);
 
 }  // namespace attnflow

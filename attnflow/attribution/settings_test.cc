@@ -112,7 +112,6 @@ TEST(Methods, StandInTheOrderOfTheEnumerationAndSayWhatTheyAre) {
     EXPECT_EQ(all_methods()[m].aggregates(), m < kAggregations.size());
   }
   EXPECT_NO_THROW(require_aggregations({Method::kRaw, Method::kFlow}, "--attention"));
-  // An array file cannot be run again.
   expect_error(ErrorKind::kUsage, {"with --attention, found attnlrp"}, [] {
     require_aggregations({Method::kRaw, Method::kAttnLrp}, "--attention");
   });

@@ -85,7 +85,6 @@ std::string part_of(std::string_view character, std::size_t first, std::size_t t
 std::string shown_token(std::size_t count, std::size_t token, const std::function<TokenPiece(std::size_t)>& at) {
   const TokenPiece one = at(token);
   if (!one.own.empty() && !is_lost(one.own)) {
-    // Tokens with overlapping characters share one of them.
     const auto meet = [&](std::size_t before) {
       const TokenPiece left = without_spaces(at(before));
       const TokenPiece right = without_spaces(at(before + 1));

@@ -57,7 +57,7 @@
 
 namespace attnflow {
 
-// Returns |base - blanked[j]| from the output for the whole input and those with token j replaced.
+// Returns |base - blanked[j]|.
 std::vector<double> blank_out_importance(double base, std::span<const double> blanked);
 
 std::vector<double> gradient_norm(TensorView<const float> gradient);

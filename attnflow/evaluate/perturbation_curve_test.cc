@@ -44,7 +44,6 @@ TEST(ImportanceOrder, EnclosuresThatMeetAreTies) {
     seen.insert(order);
   }
   EXPECT_EQ(seen.size(), 6U);
-  // The widest enclosure extends over the one in between.
   std::set<Order> wide;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     wide.insert(importance_order(std::vector<double>{3.0, 2.0, 1.0}, seed, std::vector<double>{0.0, 0.0, 5.0}));

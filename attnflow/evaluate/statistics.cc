@@ -51,7 +51,6 @@ double quantile(const std::vector<double>& sorted, double q) {
   return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
 }
 
-// P(|Z| > z) for a standard normal Z.
 double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
 // The z with P(|Z| <= z) = confidence, by bisection: between 0 and 10, two_sided_p falls from 1 to less than the
@@ -119,7 +118,6 @@ void draw_signs(Random& random, std::vector<double>& weights) {
   }
 }
 
-// Runs body(resample, weights) for every resample, with its own generator.
 template <typename Draw, typename Body>
 void for_each_resample(const SampleRows& rows, const ResamplingOptions& options, Stream stream, const Draw& draw,
                        const Body& body) {
@@ -266,8 +264,7 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
   double sum_negative = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) (positive[i] ? sum_positive : sum_negative) += ranks[i];
 
-  // Under exchangeable signs the statistic has mean sum r / 2 and variance sum r^2 / 4, which includes the tie
-  // correction.
+  // Under exchangeable signs the statistic has mean sum r / 2 and variance sum r^2 / 4, tie correction included.
   double variance = 0;
   for (const double rank : ranks) variance += 0.25 * rank * rank;
   WilcoxonTest test;

@@ -72,7 +72,7 @@ inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // NaN for no values, or if any value is NaN (likewise for standard_deviation).
 double mean(std::span<const double> values);
 
-// Values must not be NaN. For an even number, the mean of the middle two; NaN for no values.
+// The mean of the middle two for an even number; NaN for no values. Values must not be NaN.
 double median(std::span<const double> values);
 
 // With divisor n - 1; NaN for fewer than two values.
@@ -126,8 +126,7 @@ struct PairedComparison {
   std::optional<WilcoxonTest> wilcoxon;  // nothing if all differences are zero
 };
 
-// Compares first[c] with second[c] for each comparison c: both are [comparison, sample] with the same samples in the
-// same order, NaN where a sample has no value.
+// Compares first[c] with second[c], both [comparison, sample] with the same samples in order, NaN for missing values.
 std::vector<PairedComparison> compare_paired(TensorView<const double> first, TensorView<const double> second,
                                              const ResamplingOptions& options = {});
 

@@ -84,7 +84,6 @@ TEST(Statistics, WilcoxonAgreesWithSciPy) {
   EXPECT_THROW(wilcoxon_signed_rank(Values{1, kMissing}), Error);
 }
 
-// The definition, without a sweep: one cell, one draw at a time.
 Interval naive_bootstrap(const Values& values, const ResamplingOptions& options) {
   Values means;
   for (std::size_t resample = 0; resample < options.resamples; ++resample) {

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::string_view kNumber = "id:";
 
-// Parses all of `digits` as a number below `limit`.
 std::optional<std::size_t> number_below(std::size_t limit, std::string_view digits) {
   const std::optional<std::size_t> number = internal::parse_number(digits);
   return number && *number < limit ? number : std::nullopt;
@@ -63,7 +62,6 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
     throw internal::usage_error("--{}: expected the id of a token from id:0 to id:{}, found '{}'", option,
                                 names.vocabulary - 1, asked);
   }
-  // The word follows a space anyway.
   const std::vector<std::int64_t> pieces =
       names.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
   if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= names.vocabulary) {

@@ -19,7 +19,6 @@
 
 namespace attnflow {
 
-// A model's classes or tokens.
 struct TargetNames {
   std::string model;  // its name, for messages
   bool of_class = false;
@@ -31,8 +30,8 @@ struct TargetNames {
   std::string name(std::int64_t id) const;
 };
 
-// Returns the class with this name (in any case, if none matches exactly), this number, or id:N, which is class N even
-// if N is another class's name; nothing if there is none.
+// Returns the class with this name (in any case, if none matches exactly), this number, or id:N (even if N names
+// another).
 std::optional<std::size_t> label_named(const std::string& label, const std::vector<std::string>& labels);
 
 // A word of several tokens stands for its first, with a note. Throws Error(kUsage) for unknown classes or tokens, and

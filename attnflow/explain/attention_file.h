@@ -1,4 +1,3 @@
-// Reads attention from array files.
 #pragma once
 
 #include <filesystem>

@@ -20,10 +20,10 @@ namespace attnflow {
 
 // Floating-point operations, 2 per parameter and token of a run: some seconds on two processors.
 inline constexpr double kAgreementWork = 2e11;
-// For maps not meant to explain a prediction: some tenths of a second.
+// Likewise for maps not meant to explain a prediction: some tenths of a second.
 inline constexpr double kCheckWork = 2e10;
 
-// Whether blanking each of `groups` in an input of `tokens` takes at most `work` operations.
+// Whether blanking each group takes at most `work` operations.
 bool agreement_is_cheap(std::uint64_t parameters, std::size_t tokens, std::size_t groups, double work = kAgreementWork);
 
 // F is the target's value, and x_j is the input x with group j blanked.

@@ -12,7 +12,6 @@
 namespace attnflow::blank_out_agreement_test {
 namespace {
 
-// One layer of rollout between [CLS], four words and [SEP].
 Report sample() {
   Report report;
   report.settings.methods = {Method::kRollout};

@@ -29,7 +29,7 @@ struct CertifiedPair {
 std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
                                            bool causal);
 
-// Fills report.certificates, from the last of report.settings.layers down to start_layer.
+// From the last of report.settings.layers down to start_layer.
 void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
                       const ExplainOptions& options);
 

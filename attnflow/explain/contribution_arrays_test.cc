@@ -21,7 +21,6 @@ std::vector<OwnedTerms> two_layers() {
   return random_terms({.layers = kLayers, .key_heads = 2, .tokens = kTokens, .causal = true, .seed = 21});
 }
 
-// Stacks one member of every layer to [layer, ...].
 Tensor<float> stacked(const std::vector<OwnedTerms>& layers, Tensor<float> OwnedTerms::*member) {
   Shape shape = (layers[0].*member).shape();
   shape.insert(shape.begin(), layers.size());

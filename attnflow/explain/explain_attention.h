@@ -80,7 +80,6 @@ struct AttentionInput {
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options, ZeroRows& zeros);
 
-// Adds a note on such rows, if any.
 void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes);
 
 // Whether FusedAttention suffices for the options.
@@ -108,7 +107,6 @@ void append(RunningAttention& all, FusedAttention more, std::string_view source)
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,
                 std::string_view source);
 
-// Throws Error(kUsage) for options that exclude each other, for any attention.
 void check_attention_options(const ExplainOptions& options);
 
 // Starts a report from the input, whose tokens, texts, predictions and notes it takes.

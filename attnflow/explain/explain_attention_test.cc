@@ -71,7 +71,6 @@ TEST(ExplainAttention, RowsOfZerosKeepThePosition) {
                                  ", position 2): each such position keeps only itself there.");
   };
   check(explain_attention(input, options), "heads 0 to 1");
-  // Layer by layer, as Python passes them.
   AttentionInput by_layer;
   RunningAttention running{.source = RunningSource({.layers = {1, 2, 3}, .raw = true})};
   const Tensor<float> weights = padded_attention();
@@ -182,7 +181,6 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   const std::vector<Note> notes = notes_of(report, NoteCode::kFlowDegenerate);
   ASSERT_EQ(notes.size(), 1U);
   const std::string text = note_text(notes[0]);
-  // The note agrees with the cells' flags.
   std::vector<std::size_t> mostly;
   for (std::size_t l = 0; l < 8; ++l) {
     std::size_t count = 0;

@@ -29,7 +29,6 @@ bool looks_back_only(const Tensor<double>& contributions) {
   return true;
 }
 
-// [layer, query, key]
 Tensor<double> stacked(const std::vector<PositiveRelevance>& layers) {
   const std::size_t n = layers.front().weights.extent(0);
   Tensor<double> all({layers.size(), n, n});

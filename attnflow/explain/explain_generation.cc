@@ -63,7 +63,6 @@ struct Extent {
   bool causal = false;
 };
 
-// Throws Error(kBadFile) unless the edges have each position's share on the first.
 void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
   const auto& shares = edges.first_shares;
   if (shares.size() != edges.layers.size()) {

@@ -12,7 +12,6 @@
 
 namespace attnflow {
 
-// A prompt of m tokens and its continuation by a decoder.
 struct GenerationInput {
   // One of: causal attention or fused attention over the prompt's m tokens and all generated tokens but the last, which
   // no position has read; or contributions, with a contribution mixing.

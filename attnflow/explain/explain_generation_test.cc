@@ -53,7 +53,6 @@ ExplainOptions contributions_of() {
   return options;
 }
 
-// A generated token's row equals the row of the position that chose it, in an explanation of its whole context.
 TEST(ExplainGeneration, RowsOfContributionsAreThoseOfAnExplanation) {
   AttentionInput text;
   text.edges.layers = some_contributions();

@@ -17,7 +17,6 @@ namespace attnflow {
 // requested.
 inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
-// Default number of points for integrated gradients.
 inline constexpr std::size_t kIntegrationSteps = 50;
 
 struct ExplainOptions {
@@ -47,7 +46,7 @@ struct ExplainOptions {
   std::stop_token stop_token = {};
 };
 
-// The table of options other than settings (attribution/setting_options.h).
+// Without the settings (attribution/setting_options.h).
 std::span<const Option<ExplainOptions>> explain_options();
 
 // Flow is a default method but needs the memory that only_output_token saves, so with that option it is computed only

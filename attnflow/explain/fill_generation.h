@@ -18,7 +18,6 @@
 
 namespace attnflow {
 
-// One source for each generated token.
 using GenerationSources = std::vector<std::shared_ptr<AttentionSource>>;
 
 struct GenerationQuestion {
@@ -35,7 +34,6 @@ struct GenerationQuestion {
   std::stop_token stop_token = {};
 };
 
-// Throws Error(kUsage) for settings that no generation supports.
 void check_generation_settings(const Settings& settings);
 
 // Asks what the output at `position` depends on by one method: the prompt's columns (words, if merged) and, with
@@ -47,7 +45,6 @@ Query generation_query(Method method, std::size_t prompt_tokens, const TokenGrou
 // resolve_layers() does.
 void set_flow_layers(Report& report, const std::vector<std::size_t>& asked);
 
-// Removes flow from a report.
 void drop_flow(Report& report);
 
 // Sets the output tokens to the positions that chose the generated tokens.

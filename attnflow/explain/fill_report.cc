@@ -117,7 +117,6 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
   }
 }
 
-// Stores the resolved settings in the report. Returns the output token.
 std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
   report.settings.layers_named = !report.settings.layers.empty();
   report.settings.layers = resolved.layers;
@@ -155,7 +154,6 @@ void note_wide_intervals(Report& report, const Attribution& flow, double seconds
                            {"tolerance", asked}}});
 }
 
-// Keeps one of rollout's outputs.
 void keep_row(Attribution& found, std::size_t output) {
   const auto keep = [output](Tensor<double>& values) {
     if (values.empty()) return;
@@ -184,7 +182,6 @@ std::size_t fill_values(Report& report, AttentionSource& source, const Query& qu
   return flagged;
 }
 
-// The outputs in the arrays.
 struct Rows {
   bool one = false;          // only the output token
   bool one_of_flow = false;  // likewise for flow
@@ -270,7 +267,6 @@ Note flagged_note(std::size_t flagged) {
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
   ReportQuestion question;
   Settings settings = report.settings;
-  // Each layer costs a pass over the layers below it.
   if (options.only_output_token && settings.layers.empty()) settings.layers = {report.model.layers};
   question.settings = resolve(settings, {.input = report.input,
                                          .layers = report.model.layers,

@@ -22,7 +22,6 @@ TokenGroups merge_words(Report& report, std::size_t& output);
 // The note on values that receptive-field normalization set to 0.
 Note flagged_note(std::size_t flagged);
 
-// A report's question, resolved before the model runs.
 struct ReportQuestion {
   ResolvedSettings settings;
   std::vector<CertifiedPair> certified;

@@ -14,7 +14,6 @@ struct GenerationColumns {
   std::vector<std::size_t> flow_layers = {};  // layers to start flow from; empty: the last of settings.layers
 };
 
-// Option rows for a struct that has these members.
 template <typename Owner>
 std::vector<Option<Owner>> generation_column_options() {
   constexpr unsigned kGenerations = kForGenerate | kForGenerations;

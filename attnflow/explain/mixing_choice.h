@@ -45,7 +45,6 @@ struct DefaultFacts {
 void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQuestion& question,
                    std::vector<Note>& notes);
 
-// Whether a target is named that nothing else explains.
 bool names_prediction(const Settings& settings);
 
 }  // namespace attnflow

@@ -20,7 +20,6 @@
 
 namespace attnflow {
 
-// Upper limits of requests.
 struct OptionLimits {
   std::size_t listed = std::numeric_limits<std::size_t>::max();       // list entries
   std::size_t layers_text = std::numeric_limits<std::size_t>::max();  // characters of "1-6,8"
@@ -30,7 +29,6 @@ struct OptionLimits {
 // The fields of an object, each read once. Reading an absent field leaves the value unchanged.
 class OptionFields {
  public:
-  // Parses the text of an object.
   static OptionFields parse(std::string_view json, const OptionLimits& limits);
   explicit OptionFields(nlohmann::json object, const OptionLimits& limits)
       : object_(std::move(object)), limits_(limits) {}
@@ -39,7 +37,6 @@ class OptionFields {
   void read(const char* name, std::optional<std::string>& value);
   void read(const char* name, bool& value);
 
-  // Reads the table's options that `use` takes.
   template <typename Owner>
   void read(std::span<const Option<Owner>> table, Owner& owner, unsigned use) {
     for (const Option<Owner>& option : table) {
@@ -56,7 +53,6 @@ class OptionFields {
 
  private:
   const nlohmann::json* find(const char* name);
-  // Returns false if the option is absent.
   bool read_value(const OptionInfo& option, OptionValue& value);
   std::string text(const OptionInfo& option, const nlohmann::json& given) const;
   std::vector<std::string> texts(const OptionInfo& option, const nlohmann::json& given) const;

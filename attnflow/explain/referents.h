@@ -16,7 +16,7 @@
 
 namespace attnflow {
 
-// A picture cannot distinguish more.
+// The most that a picture can distinguish.
 inline constexpr std::size_t kMaxReferents = 8;
 
 // Throws Error(kUsage) for requests that are wrong for any input: a single word, more than kMaxReferents, an empty one.

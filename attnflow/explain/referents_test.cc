@@ -25,7 +25,6 @@ Report report_of_text() {
 }
 
 Positions positions_of(const std::string& asked, const Report& report) {
-  // Two referents are required.
   const std::vector<ReportReferent> referents = resolve_referents({asked, asked == "met" ? "author" : "met"}, report);
   return referents.front().tokens;
 }
@@ -44,7 +43,6 @@ TEST(Referents, AreFoundByTheUsersSpellingThenByLetters) {
   EXPECT_EQ(two[0].tokens, (Positions{2}));
   EXPECT_EQ(two[1].text, "M\xc3\xa4ry");
   EXPECT_EQ(two[1].tokens, (Positions{4}));
-  // Case decides between the two.
   EXPECT_EQ(positions_of("The", report), (Positions{1}));
   EXPECT_EQ(positions_of("the", report), (Positions{6}));
 }

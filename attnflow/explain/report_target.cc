@@ -11,7 +11,6 @@
 namespace attnflow {
 namespace {
 
-// The index of the largest logit other than `but`; the first in case of ties.
 std::size_t largest(std::span<const float> logits, std::optional<std::size_t> but = std::nullopt) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -24,7 +23,6 @@ void check_logits(std::span<const float> logits, std::size_t label) {
   if (label >= logits.size()) {
     throw internal::usage_error("target: expected one of {} logits, found {}", logits.size(), label);
   }
-  // Comparisons would skip NaN.
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
     throw internal::file_error(
         "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");

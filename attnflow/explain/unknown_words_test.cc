@@ -46,7 +46,6 @@ TEST(UnknownWords, KnownTextHasNoNote) {
   Report report = report_of({"the", "key"});
   mark_unknown_words(report);
   EXPECT_TRUE(report.notes.empty());
-  // Written by the user.
   Report written = report_of({"the", "[UNK]"});
   mark_unknown_words(written);
   EXPECT_FALSE(written.input.tokens[1].unknown);

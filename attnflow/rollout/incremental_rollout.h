@@ -66,7 +66,6 @@ class IncrementalRollout : public AttentionSink {
   // Likewise for weights of a chunk from fused_rows(), [query, key], with this rollout's mixing.
   void fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights);
 
-  // Number of positions whose weights have arrived for every layer.
   std::size_t tokens() const { return layers_.back().seen; }
   // Returns R[layer][position]: the shares of the input positions 0 ... min(columns, those it attends to) - 1. `layer`
   // counts from 1; the last layer has rows from first_row on. Valid until the next call of layer(). Computes the

@@ -42,7 +42,6 @@ std::vector<double> random_numbers(std::size_t count) {
 Tensor<double> random_rows(const std::vector<double>& numbers, std::size_t begin, std::size_t end) {
   Tensor<double> rows({end - begin, end});
   for (std::size_t p = begin; p < end; ++p) {
-    // Each position starts elsewhere, so that rows differ.
     const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(p % (numbers.size() - end));
     const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(p + 1), 0.0);
     double* const row = rows.data() + (p - begin) * end;
@@ -66,7 +65,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Reads more data than caches hold.
 double sweep() {
   static const std::vector<double> numbers(kSwept, 1.0);
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);

@@ -11,8 +11,8 @@ namespace attnflow {
 // rows of A that end in zeros (half for causal attention).
 //
 // Each C[i, j] adds A[i, k] B[k, j] for k = 0, 1, ... one at a time, so the bits are the same for any number of
-// threads, block size and vector width (fused multiply-add rounds once per term instead of twice). A BLAS call's order
-// of summation would depend on all three. Vector code is selected at run time (Highway).
+// threads, block size and vector width (a machine with fused multiply-add rounds once per term instead of twice). A
+// BLAS call's order of summation would depend on all three. Vector code is selected at run time (Highway).
 void multiply(TensorView<const double> a, TensorView<const double> b, TensorView<double> c, std::size_t threads = 1);
 
 }  // namespace attnflow

@@ -7,8 +7,7 @@
 
 namespace attnflow::test {
 
-// The reference for rollout: A_l ... A_(m + 1) [output_token, input_token], long double products in the definition's
-// order.
+// Reference: A_l ... A_(m + 1) [output_token, input_token], long double products in the definition's order.
 inline std::vector<long double> naive_rollout(const AttentionGraph& graph, std::size_t l, std::size_t m) {
   const std::size_t n = graph.tokens();
   std::vector<long double> product(n * n, 0.0L);
