@@ -1,22 +1,20 @@
 // Answers every analysis's question: how much of each output comes from each input, by raw attention, rollout or flow?
 // Outputs and inputs are groups of tokens (all, one, generated ones, words); values may be normalized.
 //
-// Definition. Let V_l be the method's values between positions (graph/mixing.h, rollout/rollout.h, flow/flow.h), O an
-// output and I an input of the query:
+// Definition. For an output O, an input I and the method's values V_l between positions (graph/mixing.h,
+// rollout/rollout.h, flow/flow.h):
 //
 //     values[l, O, I] = (1 / |O|) sum over i in O of sum over j in I of V_l[i, j]        raw attention and rollout,
 //     values[l, O, I] = (1 / |O|) sum over i in O of flow_l(i -> I)                      flow,
 //
-// where flow_l(i -> I) is the maximum flow from i into one sink shared by the positions of I, so arcs that several of
-// them share count once.
+// where flow_l(i -> I) is the maximum flow from i into one sink for all of I: arcs shared by its positions count once.
 //
 // Enclosures. Flow lies in [values, values + gap]; means are rounded outwards. Raw attention and rollout have no gap.
 //
-// Degeneracy. A flow that equals one of the network's end cuts is marked as degenerate (flow/flow.h). A mean is marked
-// if all its terms are, with the first term's mark.
+// Degeneracy. A flow equal to one of the network's end cuts is degenerate (flow/flow.h). A mean has its first term's
+// mark if all its terms are degenerate.
 //
-// Cost: that of the source's method (attribution/source.h) plus O(rows columns) for sums. Deterministic: same bits for
-// any number of threads.
+// Cost: the source's method (attribution/source.h) plus O(rows columns) for sums. Same bits for any number of threads.
 //
 // Example:
 //

@@ -1,8 +1,7 @@
 // Selects the arcs that a picture of the attention graph shows.
 //
 // Problem. The graph has an arc (k, p) -> (k - 1, q) for every weight A_k[p, q] of the mixing matrices: (l - m) n^2
-// arcs between the layer shown, l, and the start layer, m. 12 layers of 128 tokens have 196,608, too many to tell apart
-// in a drawing. Which few should it show?
+// arcs between the layer shown, l, and the start layer, m. 12 layers of 128 tokens have 196,608: too many to draw.
 //
 // Definition. A_k is the matrix that the report's values use (graph/mixing.h): (1 - rho) W_k + rho I; for
 // gradient-adjusted attention, I + W_k with each row divided by its sum, so that arcs carry shares. With a single head,
@@ -13,22 +12,18 @@
 //     rollout          r_k[p] A_k[p, q], the output token's share that runs through it,
 //     raw and flow     A_k[p, q], which is flow's capacity.
 //
-// Three steps select the arcs: (1) the kArcsPerNode strongest reached arcs from each node (k, p) to other tokens (or,
-// on request, all reached arcs, including those from a token to itself); (2) those with at least kWeakestArc times the
-// strongest arc's weight; (3) the kMaxArcs strongest. Ties go to the lower layer, then the smaller p, then the smaller
-// q.
+// Three steps select the arcs: (1) the kArcsPerNode strongest reached arcs from each node (k, p) to other tokens (or
+// all reached arcs, even from a token to itself); (2) those with at least kWeakestArc times the strongest arc's weight;
+// (3) the kMaxArcs strongest. Ties go to the lower layer, then the smaller p, then the smaller q.
 //
 // The limits keep pictures readable: a token's arc to itself is the strongest, by the residual connection, but says
 // nothing about the text; lines below 0.5% of the strongest are hardly visible; 1200 arcs are 100 between adjacent
-// layers of 12. The page (viewer/src/compute/graph_arcs.ts) reads the same values from attnflow/base/figures.json, so
-// it shows the same arcs.
+// layers of 12. The page (viewer/src/compute/graph_arcs.ts) has the same limits, from attnflow/base/figures.json.
 //
-// Method. Two passes from the top down: the first finds the largest weight, the second selects each node's strongest
-// arcs and keeps the strongest overall in a queue. O((l - m) n^2 (log n + log kMaxArcs)) time at worst, O(n + kMaxArcs)
-// memory in addition to the weights; no matrix is built.
+// Method. Two passes from the top down: one finds the largest weight, one queues the strongest of each node's strongest
+// arcs. O((l - m) n^2 (log n + log kMaxArcs)) time at worst, O(n + kMaxArcs) memory plus the weights.
 //
-// Determinism. float64 sums in order of positions, one thread, and a total order of arcs. The page adds in another
-// order, so its weights differ in the last bits.
+// Determinism. float64 sums in order of positions, one thread, a total order of arcs. The page's last bits may differ.
 //
 // Example:
 //

@@ -25,8 +25,7 @@ struct InputToken {
   bool special = false;
   std::optional<std::size_t> word;  // index of the token's word, counted over both segments
   std::size_t segment = 0;          // 1 for tokens of text_pair
-  // Whether the model sees only its unknown token, as for all characters missing from its vocabulary. For a word:
-  // whether this is true of any of its tokens.
+  // Whether the model sees only its unknown token here. For a word: whether this is true of any of its tokens.
   bool unknown = false;
   std::string role = {};  // images: class, distillation, register or patch; "" for text
 };
@@ -38,12 +37,10 @@ struct InputText {
   std::vector<InputToken> tokens;
 };
 
-// Returns the user's own characters that the token covers, whole ones, else the tokenizer's piece. Several tokens may
-// cover one character.
+// Returns the user's own characters that the token covers, whole ones (which tokens may share), else the piece.
 std::string own_text(const InputText& input, std::size_t token);
 
-// Returns a token's label: its own text, but "é (1/2)" for part of a character, and "\xC3" if the other parts are
-// missing (shown_token.h).
+// A token's label: its own text, "é (1/2)" for part of a character, "\xC3" for an incomplete one (shown_token.h).
 std::string display_text(const InputText& input, std::size_t token);
 
 }  // namespace attnflow

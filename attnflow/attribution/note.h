@@ -1,5 +1,4 @@
-// Notes: what a reader should know in addition to the numbers, such as that flow is mostly degenerate, a token was
-// guessed or a text was cut.
+// Notes: what a reader should know besides the numbers, such as that most flow is degenerate or a text was cut.
 //
 // A note has a code and named values, for programs, and words made from them by the table in attribution/note_texts.cc
 // (docs/report-format.md lists the codes). `text` states the fact; `advice`, if something can be done, names

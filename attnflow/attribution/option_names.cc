@@ -16,8 +16,7 @@ bool continues_word(std::string_view text, std::size_t at) {
   return is_small_letter(text, at) || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80) != 0;
 }
 
-// Returns the end of the quotation that begins at `at`, or `at` if there is none. A quote followed by a word character
-// does not end it, as in "it's".
+// Returns the end of the quotation that begins at `at`, else `at`. A quote before a word character ("it's") is no end.
 std::size_t behind_quotation(std::string_view text, std::size_t at) {
   const char quote = text[at];
   if (quote != '\'' && quote != '"') return at;

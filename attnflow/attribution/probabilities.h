@@ -40,12 +40,10 @@ std::vector<double> softmax(std::span<const float> logits);
 std::vector<Prediction> class_predictions(std::span<const std::string> labels, bool multi_label,
                                           std::span<const float> logits);
 
-// Returns the k most probable tokens at one position (fewer if the vocabulary is smaller), most probable first.
-// `logits` spans the vocabulary.
+// Returns the k most probable tokens at one position (fewer for a smaller vocabulary, which `logits` spans), in order.
 std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t k, const IdToText& text);
 
-// Returns the probabilities of the given tokens over the whole vocabulary, in the given order. Throws Error(kUsage) for
-// an id outside the vocabulary.
+// Returns the given tokens' probabilities over the whole vocabulary. Throws Error(kUsage) for an id outside of it.
 std::vector<Prediction> candidate_predictions(std::span<const float> logits, std::span<const std::int64_t> ids,
                                               const IdToText& text);
 

@@ -1,13 +1,12 @@
 // Raw attention and rollout of layers that arrive one by one, each discarded once multiplied.
 //
-// Problem. Most questions want the rollout of the last layer or a few. A GraphSource (attribution/source.h) keeps all
-// matrices: 24 MiB for 12 layers of 512 tokens.
+// Problem. Most questions want the rollout of the last layer or a few. A GraphSource (attribution/source.h) keeps all:
+// 24 MiB for 12 layers of 512 tokens.
 //
 // Method. RolloutSink (rollout/rollout.h) keeps the running product; R[l, m], and W_l for raw attention, are kept only
 // for requested layers. O(n^2) memory, plus as much for each of these.
 //
-// Values equal to the bit those of a GraphSource of the same layers for all positions: a row of rollout is taken from
-// the product, not multiplied from the other end.
+// Values are, to the bit, a GraphSource's for all positions: rows of rollout are taken from the product.
 //
 // Example:
 //
@@ -54,8 +53,7 @@ class RunningSource : public AttentionSource {
   std::vector<double> on_first(std::size_t position) const;
 
   // Both throw Error(kUsage) for a layer or start layer that was not kept. A question for all positions of exactly the
-  // kept layers moves the values out, so later questions throw as well, except that rollout of the last layer alone can
-  // be requested again.
+  // kept layers moves the values out, so later ones throw, too (except for rollout of the last layer alone).
   Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
   Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
   // Throws Error(kUsage): flow needs the matrices of all layers.

@@ -1,11 +1,9 @@
 // The choices that determine the numbers.
 //
 // They have the same names on the command line (with dashes), in requests and in a report's settings (with
-// underscores); attribution/setting_options.h is the table of names. attribution/resolve.h resolves choices such as
-// "mask" for an input.
+// underscores), listed in attribution/setting_options.h. attribution/resolve.h resolves choices such as "mask".
 //
-// Each type with a text form has to_text() and a parse function that throws Error(kUsage) with the option's name, what
-// was expected and what was found.
+// Each type with a text form has to_text() and a parse function, which throws Error(kUsage) (option, expected, found).
 //
 // Example:
 //

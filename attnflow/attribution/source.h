@@ -51,8 +51,7 @@ struct RowQuestion {
   std::vector<std::size_t> positions;
 };
 
-// Values are [layer, position, input position]. There may be fewer input positions than tokens: those after the last
-// position that any row sees are left out.
+// Values are [layer, position, input position]. Input positions after the last one that any row sees may be left out.
 class AttentionSource {
  public:
   virtual ~AttentionSource() = default;
@@ -67,13 +66,13 @@ class AttentionSource {
   virtual std::unique_ptr<AttentionSource> uniform() const = 0;
 };
 
-// A whole graph: O(L n^2) memory. Rollout of all positions takes one matrix product per layer; rollout of some takes
-// one vector-matrix product per layer for each.
+// A whole graph: O(L n^2) memory. Rollout takes one matrix product per layer for all positions, else one vector-matrix
+// product per layer and position.
 //
-// Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1: rollout multiplies
-// them unchanged, while flow divides them by their sums (graph/gradient_mixing.h). For relevance
-// (ResidualRule::kContainedNormalized), rollout takes proportions and flow takes capacities; raw values and flow are in
-// units of the target (AttentionGraph::unit).
+// Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1, which rollout
+// multiplies unchanged and flow divides by their sums (graph/gradient_mixing.h). For relevance
+// (ResidualRule::kContainedNormalized), rollout takes proportions and flow capacities; raw values and flow are in units
+// of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
   // `causal`: all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
@@ -101,8 +100,7 @@ class GraphSource : public AttentionSource {
   bool causal_;
 };
 
-// A decoder's stored queries and keys: O(L n d) memory (rollout/replay_rollout.h). flow() builds matrices of the layers
-// up to the last requested one while it runs.
+// A decoder's stored queries and keys: O(L n d) memory (rollout/replay_rollout.h). Only flow() builds matrices.
 class ReplaySource : public AttentionSource {
  public:
   // `attention` must outlive the source.

@@ -30,8 +30,7 @@ struct ByteRange {
 // Extends the range to whole characters and trims white space unless there is nothing else. `text` is UTF-8.
 ByteRange readable_range(std::string_view text, ByteRange range);
 
-// An external tokenizer's information on a token: the code points that it covers, and the index of the pre-tokenizer's
-// piece that contains it.
+// An external tokenizer's place of a token: its code points, and the index of the pre-tokenizer's piece around it.
 struct TokenPlace {
   std::size_t begin = 0;
   std::size_t end = 0;

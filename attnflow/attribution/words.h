@@ -25,8 +25,7 @@ namespace attnflow {
 // Groups each word's subword tokens; a token without a word is alone. In order, every token once.
 TokenGroups word_groups(const std::vector<InputToken>& tokens);
 
-// Merges one word's subword tokens (as grouped by word_groups()): the user's characters if the input has them, else the
-// tokens' texts joined.
+// Merges one word's subword tokens: the user's characters if the input has them, else the tokens' texts joined.
 InputToken merge_tokens(const InputText& input, const std::vector<std::size_t>& pieces);
 
 struct TextWord {

@@ -1,7 +1,6 @@
 // Reciprocal rank: how near to the top a method ranks the word that decides the answer.
 //
-// Problem. A method gives every word of a sentence a value. How near to the top is the known deciding word, and how
-// near would it be by chance?
+// Problem. A method gives a sentence's words values. How near to the top is the deciding word, relative to chance?
 //
 // Definition. The reciprocal rank is 1 / r, where r is the word's position by decreasing value. Words with equal values
 // (or closer than their error) have no order: among k such words, the positions r, ..., r + k - 1 are equally probable,
@@ -30,9 +29,8 @@
 namespace attnflow {
 
 // Returns the expected reciprocal rank of values[word]. gaps: empty, or the width of each value's enclosure [value,
-// value + gap]. A value is a tie if its enclosure meets the word's own; unlike in evaluate/rank_correlation.h, chains
-// through other enclosures do not count. O(n). Throws Error(kUsage) for a word that does not exist, a different number
-// of gaps, or a non-finite value.
+// value + gap]. Ties have enclosures that meet the word's own; unlike in evaluate/rank_correlation.h, chains do not
+// count. O(n). Throws Error(kUsage) for a word that does not exist, a different number of gaps, or a non-finite value.
 double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps = {});
 
 // Returns the expected reciprocal rank in a random order of n >= 1 words.

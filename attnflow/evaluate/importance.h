@@ -1,23 +1,19 @@
 // Importance of each input token to a model's output: references for attention-based methods.
 //
 // Problem. A model computes a number y for an input (a class probability, a logit, a difference of two). Which input
-// tokens does y depend on? Three common scores use only the input and the output, not attention. The caller runs the
-// model.
+// tokens does y depend on? Three common scores use only input and output, not attention. The caller runs the model.
 //
-// Blank-out (Abnar & Zuidema, 2020, section 4): |y - y_j|, where token j is replaced by an uninformative one (UNK,
-// MASK). It costs a run per token and measures actual behavior, but one token at a time (of two tokens with the same
-// meaning, neither counts).
+// Blank-out (Abnar & Zuidema, 2020, section 4): |y - y_j|, with token j replaced by an uninformative one (UNK, MASK).
+// One run per token measures actual behavior, but of one token at a time (of two synonymous tokens, neither counts).
 //
 // Gradient. Let g[j, d] = dy / de[j, d], with e[j, :] the embedding of token j, for n tokens of `width` dimensions,
-// both in float32. One backward pass gives all tokens. It is the slope at the input and says nothing about replacing a
-// token.
+// both in float32. One backward pass gives all tokens: slopes at the input, which say nothing about replacing a token.
 //   * L2 norm: sqrt(sum_d g[j, d]^2), the rate at which y changes when e[j] moves in the worst direction. The default.
 //   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the decrease when e[j]
 //     is set to zero; signed, or its absolute value.
 //   * sum: |sum_d g[j, d]|, as in the code of Abnar & Zuidema. Layer normalization subtracts the mean over d, so the
-//   sum
-//     is zero if every path from e to y begins with one (pre-layer-norm models; embeddings before their own norm). The
-//     computed value is then rounding noise, whose ranking looks like any other. For replication only, and never
+//     sum is zero if every path from e to y begins with one (pre-layer-norm models; embeddings before their own norm).
+//     The computed value is then rounding noise, whose ranking looks like any other. For replication only, and never
 //     without checking `is_rounding_noise`.
 //
 // Noise bound of the sum. Each g[j, d] results from inner products over about `width` terms in float32, with a relative

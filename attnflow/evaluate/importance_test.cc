@@ -59,8 +59,7 @@ TEST(Gradient, ScoresOfAQuadraticForm) {
   for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(scores[j], 2 * value[j], 1e-5);  // float32 products
 }
 
-// A layer norm's input gradient from its output gradient, in float32 as in a backward pass. Its sum over dimensions is
-// zero except for rounding.
+// A layer norm's input gradient from its output gradient, in float32. Over dimensions it sums to zero up to rounding.
 Tensor<float> layer_norm_backward(const Tensor<float>& input, const Tensor<float>& gradient) {
   const std::size_t width = input.extent(1);
   Tensor<float> result(input.shape());

@@ -12,11 +12,9 @@
 // large insertion area speak for the method. Removing the least important patches first gives the insertion curve in
 // reverse. An uninformed order has the same expected area for both.
 //
-// Ties (equal values or overlapping enclosures [value, value + gap]) are shuffled, so that a method that distinguishes
-// nothing scores like a random order.
+// Ties (equal values or enclosures that meet) are shuffled: a method that distinguishes nothing scores like chance.
 //
-// Removing patches takes a picture out of the training distribution, so the curves only compare methods on the same
-// pictures with the same blank.
+// Pictures without patches are unlike the training data, so curves only compare methods on the same pictures and blank.
 //
 // References:
 //   V. Petsiuk, A. Das and K. Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018:
@@ -40,9 +38,9 @@
 
 namespace attnflow {
 
-// Returns positions by decreasing value, with ties shuffled by `seed`. gaps: empty, or the width of each value's
-// enclosure; enclosures that meet, directly or through others, form one tie. O(n log n). Throws Error(kUsage) for a
-// non-finite value or gap, or a different number of gaps.
+// Returns positions by decreasing value, with ties shuffled by `seed`. gaps: empty, or the width of each enclosure;
+// those that meet, directly or through others, form one tie. O(n log n). Throws Error(kUsage) for non-finite values or
+// gaps, or a different number of gaps.
 std::vector<std::size_t> importance_order(std::span<const double> values, std::uint64_t seed,
                                           std::span<const double> gaps = {});
 
@@ -50,8 +48,7 @@ std::vector<std::size_t> importance_order(std::span<const double> values, std::u
 // possible; `steps` is at least 1, and limited to n. Throws Error(kUsage) for no patches or no steps.
 std::vector<std::size_t> curve_points(std::size_t n, std::size_t steps);
 
-// Applies the trapezoidal rule over x_j = points[j] / points.back(). Throws Error(kUsage) unless there are as many
-// values as points, and at least two.
+// Trapezoidal rule over x_j = points[j] / points.back(). Throws Error(kUsage) for different lengths, or fewer than two.
 double area_under_curve(std::span<const std::size_t> points, std::span<const double> values);
 
 }  // namespace attnflow

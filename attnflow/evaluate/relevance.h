@@ -14,8 +14,7 @@
 // Enclosures. If V[i, j] is in [V, V + G], R_j is in [R_j, R_j + gap_j]: the maximum lies between the largest low end
 // and the largest high end; gaps of a sum add up. Gaps cause ties in rankings (rank_correlation.h).
 //
-// Selection. Special tokens ([CLS], [SEP], ...) are in every matrix but may be left out of a ranking: select()
-// restricts relevance, gaps and importance consistently.
+// Selection. select() drops tokens such as [CLS] from relevance, gaps and importance, though not from the matrices.
 //
 // Cost: O(n^2) for n output and n input tokens. Deterministic: sums start at output token 0. Throws Error(kUsage) for
 // shapes that do not match, no output token, an output token out of range, and NaN.

@@ -53,8 +53,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
-// The z with P(|Z| <= z) = confidence, by bisection: between 0 and 10, two_sided_p falls from 1 to less than the
-// smallest 1 - confidence.
+// The z with P(|Z| <= z) = confidence, by bisection: two_sided_p(10) is less than the smallest 1 - confidence.
 double normal_bound(double confidence) {
   double low = 0;
   double high = 10;

@@ -1,14 +1,13 @@
 // Statistics of a mean over samples: its uncertainty, and whether two methods' means differ.
 //
-// Problem. A table cell (one method at one layer) is the mean over samples of some number, such as a rank correlation.
-// Cells share the samples; a few may have no value in a cell (a constant vector has no correlation). A cell's values
-// are x_1 .. x_n, NaN where missing:
+// Problem. A table cell (one method at one layer) is the mean of some number over samples, which cells share. A few may
+// have no value in a cell (a constant vector has no correlation). A cell's values are x_1 .. x_n, NaN where missing:
 //
 //   mean     sum x_i / n
 //   std      sqrt(sum (x_i - mean)^2 / (n - 1)), the sample standard deviation (of the samples, not of the mean)
-//   interval percentile bootstrap (Efron, 1979) of the mean: draw n samples with replacement, take the mean, repeat;
-//   the
-//            interval goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of these means (linear
+//   interval percentile bootstrap (Efron, 1979) of the mean: draw n samples with replacement, take their mean, repeat;
+//   it
+//            goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of these means (linear
 //            interpolation between neighbors, as in numpy.percentile).
 //
 // Two methods on the same samples are compared by their differences d_i = x_i - y_i, over the samples that have both:

@@ -151,8 +151,7 @@ TEST(Bootstrap, AgreesWithSciPyUpToChance) {
   }
 }
 
-// The share of all sign choices whose sum is at least as large, counted by SciPy. Tolerance: six standard deviations of
-// 10^5 flips.
+// SciPy counts all sign choices whose sum is at least as large. Tolerance: six standard deviations of 10^5 flips.
 TEST(SignFlip, AgreesWithAllSignChoices) {
   for (const nlohmann::json& example : golden_cases("samples")) {
     const Values differences = example.at("differences").get<Values>();

@@ -1,8 +1,7 @@
 // Resolves --target and --against for any model that predicts something.
 //
-// Classes are named by their label (exactly, or differing only in case), by their number, or by id:N if labels are
-// numbers; tokens by a word as it would follow a space, or by id:N. A name that is also a keyword (auto, none, rest)
-// needs a leading space.
+// Classes are named by label (exactly, or differing only in case), by number, or by id:N if labels are numbers; tokens
+// by a word as it would follow a space, or by id:N. Keywords (auto, none, rest) as names need a leading space.
 #pragma once
 
 #include <cstddef>
@@ -30,12 +29,10 @@ struct TargetNames {
   std::string name(std::int64_t id) const;
 };
 
-// Returns the class with this name (in any case, if none matches exactly), this number, or id:N (even if N names
-// another).
+// Returns the class with this name (in any case, if none matches exactly), this number, or id:N (even if N is a name).
 std::optional<std::size_t> label_named(const std::string& label, const std::vector<std::string>& labels);
 
-// A word of several tokens stands for its first, with a note. Throws Error(kUsage) for unknown classes or tokens, and
-// for the same one twice.
+// A word stands for its first token, with a note if it has more. Throws Error(kUsage) for unknown or repeated names.
 AskedTarget asked_target(const Settings& settings, const TargetNames& names, std::vector<Note>& notes);
 
 // Likewise for an answer among `tokens` tokens: the position of its first token, by default against all others.

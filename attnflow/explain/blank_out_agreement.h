@@ -1,9 +1,8 @@
 // Agreement between a report's maps and the model's output once tokens are blanked (report/report_scores.h has the
 // definition). The caller runs the model; this interprets the runs.
 //
-// It costs a model run per token. It is therefore computed with blank-out, with every explanation of one prediction for
-// which it takes at most kAgreementWork, and with attention maps that end in the prediction if it takes at most
-// kCheckWork.
+// It costs a model run per token. It is computed with blank-out, with every explanation of one prediction up to
+// kAgreementWork, and with attention maps that end in the prediction up to kCheckWork.
 #pragma once
 
 #include <cstddef>

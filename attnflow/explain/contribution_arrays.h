@@ -11,8 +11,7 @@
 
 namespace attnflow {
 
-// Either contributions or terms; arrays that the file lacks are empty. G key-value heads, which divides the number of
-// attention heads.
+// Either contributions or terms; missing arrays are empty. G key-value heads, which divides the number of heads.
 struct ContributionArrays {
   Tensor<double> contributions;     // [layer, query, key], with the residual on the diagonal
   Tensor<float> values;             // [layer, position, G, width]
@@ -21,8 +20,7 @@ struct ContributionArrays {
   Tensor<float> output;             // [layer, position, hidden]; empty: sum of the other terms
 };
 
-// Returns finished contributions. Throws Error(kBadFile), which begins with `source`, unless they are [layer, query,
-// key].
+// Throws Error(kBadFile), which begins with `source`, unless contributions are [layer, query, key].
 Tensor<double> checked_contributions(Tensor<double> contributions, std::string_view source);
 
 // Reads the arrays by name; has(name): whether the file has it. Throws Error(kBadFile) if only some of the terms exist,
@@ -33,9 +31,8 @@ ContributionArrays read_contribution_arrays(const std::string& path, const std::
 // The error for contributions without attention whose mixing is not named.
 Error unnamed_contributions(const std::string& path);
 
-// Builds the graph from either. `attention` [layer, head, query, key] is used for terms. Layers are whole, with norms
-// before the block. Throws Error(kBadFile) for mismatched shapes, and as ContributionGraphSink and
-// contribution_graph().
+// Builds the graph. `attention` [layer, head, query, key] is for terms. Layers are whole, with norms before the block.
+// Throws Error(kBadFile) for mismatched shapes, and as ContributionGraphSink and contribution_graph() do.
 AttentionGraph graph_of_arrays(const ContributionArrays& arrays, TensorView<const float> attention,
                                const ContributionOptions& options);
 

@@ -37,8 +37,7 @@ struct RunningAttention {
   ZeroRows zero_rows = {};  // of options.renormalize
 };
 
-// Edges of every layer, made while a model ran: contributions W, whose rows sum to 1, or relevance, as settings.mixing
-// says.
+// Edges of every layer, made while a model ran: contributions, whose rows sum to 1, or relevance, by settings.mixing.
 struct MadeEdges {
   std::vector<PositiveRelevance> layers;  // contributions have weights only
   std::size_t heads = 0;
@@ -52,8 +51,7 @@ struct MadeEdges {
 std::vector<double> first_shares(TensorView<const float> attention);
 std::vector<double> first_shares(TensorView<const double> attention);
 
-// Attention from an external source, in one of stack, fused, running, contributions and edges; stack may accompany
-// edges. tokens: empty, or one per position.
+// External attention: one of stack, fused, running, contributions and edges, or stack and edges. tokens may be empty.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty for contributions alone
   ZeroRows zero_rows = {};                // for the stack, with options.renormalize
@@ -75,8 +73,7 @@ struct AttentionInput {
 
 // Checks [layer, head, query, key] weights. float64 and renormalized rows stay float64. Throws Error(kBadFile), which
 // begins with `source`, for invalid attention, or rows whose sum differs from 1 by more than kRowSumTolerance unless
-// options.renormalize or options.any_weights is set. `zeros` receives the rows of zeros that options.renormalize
-// replaced by those of the identity.
+// options.renormalize or options.any_weights is set. `zeros` receives the zero rows that renormalization made identity.
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options, ZeroRows& zeros);
 
@@ -85,14 +82,13 @@ void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes);
 // Whether FusedAttention suffices for the options.
 bool can_fuse(const ExplainOptions& options);
 
-// Checks one layer, [1, head, query, key], as attention_stack() does, then fuses its heads; `layer`, from 1, is its
-// number in messages.
+// Checks one layer, [1, head, query, key], as attention_stack() does, and fuses its heads; messages name `layer`, from
+// 1.
 FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
                            std::string_view source, const ExplainOptions& options);
 
-// Returns a RunningAttention if the options need only raw attention and rollout, of some layers or of one output token,
-// without the report's graph or anything known only after all layers (masked columns, discard). `layers`: how many will
-// come; 0: unknown.
+// Returns a RunningAttention if the options need only raw attention and rollout, of some layers or one output token, no
+// graph and nothing known only after all layers (masked columns, discard). `layers`: how many will come; 0: unknown.
 std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers = 0);
 
 // The graph for rollout and flow. Consumes the layers.
@@ -102,8 +98,7 @@ AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixin
 void append(FusedAttention& all, FusedAttention more, std::string_view source);
 void append(RunningAttention& all, FusedAttention more, std::string_view source);
 
-// Sets input.tokens; empty `texts` or `special` leave their part unknown. Throws Error(kBadFile) if either has another
-// size than the input has positions.
+// Sets input.tokens; either list may be empty. Throws Error(kBadFile) if its size differs from the number of positions.
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,
                 std::string_view source);
 

@@ -13,8 +13,7 @@
 
 namespace attnflow {
 
-// Up to this many tokens, flow of all pairs is computed; above it, only for the chosen output token unless all are
-// requested.
+// Flow of all pairs is computed up to this many tokens, else only for the chosen output token unless all are requested.
 inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
 inline constexpr std::size_t kIntegrationSteps = 50;
@@ -49,8 +48,7 @@ struct ExplainOptions {
 // Without the settings (attribution/setting_options.h).
 std::span<const Option<ExplainOptions>> explain_options();
 
-// Flow is a default method but needs the memory that only_output_token saves, so with that option it is computed only
-// if methods are named.
+// With only_output_token, computes flow only if methods are named: it needs the memory that the option saves.
 void leave_out_flow(ExplainOptions& options, bool names_methods);
 
 // Throws Error(kUsage) for merged words with kept attention, for only_output_token with options that need more than one

@@ -36,13 +36,12 @@ struct GenerationQuestion {
 
 void check_generation_settings(const Settings& settings);
 
-// Asks what the output at `position` depends on by one method: the prompt's columns (words, if merged) and, with
+// The query for the output at `position` by one method: on the prompt's columns (words, if merged) and, with
 // `all_columns`, the generated tokens before it.
 Query generation_query(Method method, std::size_t prompt_tokens, const TokenGroups& words, const Report& report,
                        std::size_t position, bool all_columns);
 
-// If flow is requested, sets the layers that it starts from: `asked`, else the last of settings.layers. Throws as
-// resolve_layers() does.
+// Sets the layers that flow, if requested, starts from: `asked`, else the last. Throws as resolve_layers() does.
 void set_flow_layers(Report& report, const std::vector<std::size_t>& asked);
 
 void drop_flow(Report& report);

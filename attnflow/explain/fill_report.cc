@@ -62,8 +62,7 @@ void note_degenerate(Report& report, const Attribution& flow) {
   DegeneracyQuestion question;
   question.start_layer = report.settings.start_layer;
   question.mixing = report.settings.mixing;
-  // Other output tokens of a target's matrices have only the identity in the layer from which the score is read, so all
-  // their values would count as degenerate.
+  // With a target, other output tokens have only the identity in the score's layer: all values would be degenerate.
   const auto shown = row_index(report.flow_output_tokens, report.output_token);
   const std::optional<std::size_t> only = report.settings.has_target() ? shown : std::nullopt;
   if (only) question.output_token = report.output_token;
@@ -167,8 +166,7 @@ void keep_row(Attribution& found, std::size_t output) {
   keep(found.baseline);
 }
 
-// Stores a query's values, normalized by the settings, or only `row` of them. Returns how many were too small to divide
-// by.
+// Stores a query's normalized values, or only `row` of them. Returns how many were too small to divide by.
 std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options,
                         std::optional<std::size_t> row = std::nullopt) {
   Attribution found = attribute(source, query, attribute_options(options));
@@ -282,8 +280,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   note_next_sink(report, source.graph(), output);
   const bool one_row = options.only_output_token;
   const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
-  // A single row of rollout, multiplied from the other end, would round differently, so it is taken from the full
-  // product.
+  // A row of rollout multiplied from the other end would round differently, so it is taken from the full product.
   const TokenGroups words = fill_arrays(report, source, &source.graph(), output,
                                         {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row}, options);
   add_certificates(report, source, question.certified, options);

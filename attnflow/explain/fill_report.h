@@ -15,8 +15,7 @@
 
 namespace attnflow {
 
-// Merges the report's tokens to words and converts the positions of predictions, referents and `output`. Returns each
-// word's subword tokens.
+// Merges tokens to words, and converts positions of predictions, referents and `output`. Returns each word's tokens.
 TokenGroups merge_words(Report& report, std::size_t& output);
 
 // The note on values that receptive-field normalization set to 0.
@@ -31,9 +30,8 @@ struct ReportQuestion {
 // the layer is the last one. Throws Error(kUsage) for options that do not fit them.
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options);
 
-// Fills arrays, layers, output tokens and certificates of the report, and merges words with settings.words. With
-// options.only_output_token there is one row, equal to the bit to that among all output tokens (unless flow's intervals
-// may stay wide), and Report::graph stays empty.
+// Fills arrays, layers, output tokens and certificates; merges words with settings.words. options.only_output_token
+// gives one row, equal to the bit (unless flow's intervals may stay wide), and leaves Report::graph empty.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
 // Likewise for the attention of all heads, float or double, which the report keeps with options.keep_attention.

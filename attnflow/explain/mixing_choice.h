@@ -9,8 +9,7 @@
 //     attention    otherwise, and for options meaningful for attention only: one head, max or min over heads, a given
 //                  residual, one row without matrices, or a position other than the last.
 //
-// The limit is a number of operations, kDefaultWork, rather than a time, so that the same input gives the same edges
-// everywhere.
+// The limit, kDefaultWork, counts operations, not time, so that the same input gives the same edges everywhere.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,7 @@
 
 namespace attnflow {
 
-// Adds a note on special tokens in the text next to the same token added by the tokenizer. Call before words are
-// merged.
+// Adds a note on special tokens in the text next to the tokenizer's same token. Call before words are merged.
 void note_special_twice(Report& report);
 
 }  // namespace attnflow

@@ -8,8 +8,7 @@
 
 namespace attnflow {
 
-// Sets InputToken::unknown and adds a note with the words' number and texts. An unknown token that the user wrote
-// ("[UNK]") is not marked.
+// Sets InputToken::unknown and adds a note with the words' number and texts, except "[UNK]" as the user wrote it.
 void mark_unknown_words(Report& report);
 
 }  // namespace attnflow

@@ -77,7 +77,7 @@ class IncrementalRollout : public AttentionSink {
   static std::size_t bytes(const IncrementalRolloutOptions& options, std::size_t prompt, std::size_t generated);
 
  private:
-  // Dense rows of one layer, each as wide as the last row.
+  // A dense block of one layer's rows, each as wide as the last.
   struct Block {
     std::size_t width = 0;
     std::vector<double> values;  // [rows, width]

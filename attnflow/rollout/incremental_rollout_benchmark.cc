@@ -1,5 +1,4 @@
-// The cost of one step of IncrementalRollout over a grid of layers L, positions p and prompt columns m, for the fits of
-// the law O(L p m) in tools/bench/rollout.py.
+// Measures a step over a grid of layers L, positions p and prompt columns m. tools/bench/rollout.py fits O(L p m).
 //
 // Each token gives one random row of weights per layer. The timed work, in CPU seconds on one thread, is a batch of as
 // many tokens as are computed together; a point is the median of consecutive batches, per token. Caches are swept

@@ -53,8 +53,7 @@ struct ReplayRolloutOptions {
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
 
 // The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after 1,
-// 2, ... `layers` layers: [layers, tokens], the baseline of receptive-field normalization (normalize.h). O(layers *
-// tokens).
+// 2, ... `layers` layers: [layers, tokens], the baseline of receptive-field normalization. O(layers * tokens).
 Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
 
 }  // namespace attnflow

@@ -17,8 +17,7 @@
 // Gradient-adjusted attention as published (graph/gradient_mixing.h) has row sums above 1, so values are not shares.
 // With a single head, the left factor is that head's matrix and the others are the mean over heads.
 //
-// Values are float64; matrices are row-major [output_token, input_token]. Deterministic to the bit for any thread count
-// on one machine (rollout/matrix_product.h).
+// float64, row-major [output_token, input_token]. Same bits for any thread count on one machine (matrix_product.h).
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -56,14 +55,13 @@ struct RolloutOptions {
 // Error(kUsage) for layers out of range.
 Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& options = {});
 
-// Returns the row of one output token after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to
-// rollout()'s row up to rounding, because the factors are multiplied from the other end. Throws Error(kUsage) unless m
-// < l <= L and output_token < n.
+// Returns one output token's row after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to rollout()'s up
+// to rounding: factors are multiplied from the other end. Throws Error(kUsage) unless m < l <= L and output_token < n.
 std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
                                 std::size_t start_layer = 0);
 
-// Rollout of all pairs while a model runs: O(n^2) memory and one product per layer. Needs whole layers, and no single
-// head (which would need a layer's matrix twice).
+// Rollout of all pairs while a model runs: O(n^2) memory, one product per layer. Needs whole layers, and no single head
+// (which would need a layer's matrix twice).
 class RolloutSink : public AttentionSink {
  public:
   // `done` receives R[l, 0], [output_token, input_token], after each layer, valid during the call. It may be empty.
