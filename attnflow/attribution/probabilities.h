@@ -27,7 +27,7 @@ struct Prediction {
   double logit = 0.0;
 };
 
-// E.g. Tokenizer::readable.
+// A token id's text, as from Tokenizer::readable.
 using IdToText = std::function<std::string(std::int64_t)>;
 
 void require_finite(std::span<const float> logits);
@@ -40,10 +40,10 @@ std::vector<double> softmax(std::span<const float> logits);
 std::vector<Prediction> class_predictions(std::span<const std::string> labels, bool multi_label,
                                           std::span<const float> logits);
 
-// Returns the k most probable tokens at one position (fewer for a smaller vocabulary, which `logits` spans), in order.
+// Returns the k (or all) most probable tokens at one position, most probable first. `logits` spans the vocabulary.
 std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t k, const IdToText& text);
 
-// Returns the given tokens' probabilities over the whole vocabulary. Throws Error(kUsage) for an id outside of it.
+// Returns the given tokens' probabilities over the whole vocabulary, in order. Throws Error(kUsage) for an unknown id.
 std::vector<Prediction> candidate_predictions(std::span<const float> logits, std::span<const std::int64_t> ids,
                                               const IdToText& text);
 

@@ -53,7 +53,7 @@
 
 namespace attnflow {
 
-// Returns |base - blanked[j]|.
+// Returns |base - blanked[j]|; blanked[j] is the output with token j replaced.
 std::vector<double> blank_out_importance(double base, std::span<const double> blanked);
 
 std::vector<double> gradient_norm(TensorView<const float> gradient);

@@ -6,9 +6,8 @@
 //   mean     sum x_i / n
 //   std      sqrt(sum (x_i - mean)^2 / (n - 1)), the sample standard deviation (of the samples, not of the mean)
 //   interval percentile bootstrap (Efron, 1979) of the mean: draw n samples with replacement, take their mean, repeat;
-//   it
-//            goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of these means (linear
-//            interpolation between neighbors, as in numpy.percentile).
+//            the interval goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of these means
+//            (linear interpolation between neighbors, as in numpy.percentile).
 //
 // Two methods on the same samples are compared by their differences d_i = x_i - y_i, over the samples that have both:
 //

@@ -75,8 +75,7 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
     const std::vector<std::size_t>& group = input.groups[j];
     const bool is_mask =
-        position && !report.model.causal &&
-        std::find(group.begin(), group.end(), *position) != group.end();  // contains the predicting position
+        position && !report.model.causal && std::find(group.begin(), group.end(), *position) != group.end();
     const bool is_unseen = position && report.model.causal && group.front() > *position;
     if (!report.input.tokens[j].special && !excluded[j] && !is_mask && !is_unseen) compared.push_back(j);
   }

@@ -51,7 +51,8 @@ struct MadeEdges {
 std::vector<double> first_shares(TensorView<const float> attention);
 std::vector<double> first_shares(TensorView<const double> attention);
 
-// External attention: one of stack, fused, running, contributions and edges, or stack and edges. tokens may be empty.
+// External attention: one of stack, fused, running, contributions and edges, or both stack and edges. tokens: empty, or
+// one per position.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty for contributions alone
   ZeroRows zero_rows = {};                // for the stack, with options.renormalize
@@ -72,8 +73,9 @@ struct AttentionInput {
 };
 
 // Checks [layer, head, query, key] weights. float64 and renormalized rows stay float64. Throws Error(kBadFile), which
-// begins with `source`, for invalid attention, or rows whose sum differs from 1 by more than kRowSumTolerance unless
-// options.renormalize or options.any_weights is set. `zeros` receives the zero rows that renormalization made identity.
+// begins with `source`, for invalid attention, or rows whose sum is not 1 within kRowSumTolerance unless
+// options.renormalize or options.any_weights is set. `zeros` receives the zero rows that renormalization made rows of
+// the identity.
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options, ZeroRows& zeros);
 
