@@ -84,8 +84,7 @@ void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes);
 // Whether FusedAttention suffices for the options.
 bool can_fuse(const ExplainOptions& options);
 
-// Checks one layer, [1, head, query, key], as attention_stack() does, and fuses its heads; messages name `layer`, from
-// 1.
+// Checks one layer, [1, head, query, key], as attention_stack() does, and fuses its heads. `layer` is 1-based.
 FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
                            std::string_view source, const ExplainOptions& options);
 
