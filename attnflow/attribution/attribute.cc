@@ -14,7 +14,7 @@ bool all_single(const TokenGroups& groups) {
   return std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() == 1; });
 }
 
-// The same outputs, of the rows [0, number of positions) of an array.
+// The outputs' rows in an array that has one row per position of the query.
 TokenGroups rows_of(const TokenGroups& outputs) {
   TokenGroups rows;
   std::size_t next = 0;
@@ -25,7 +25,7 @@ TokenGroups rows_of(const TokenGroups& outputs) {
   return rows;
 }
 
-// Groups may name positions behind the last column, which have nothing.
+// Removes positions after the last column, which have no values.
 TokenGroups within(const TokenGroups& groups, std::size_t columns) {
   TokenGroups result = groups;
   for (auto& group : result) std::erase_if(group, [&](std::size_t j) { return j >= columns; });
@@ -53,7 +53,7 @@ Tensor<double> merge(Tensor<double> values, const Query& query) {
   return merged;
 }
 
-// The columns are merged by the network; here rows become their means.
+// The network has already merged columns; this averages rows.
 FlowResult average(FlowResult found, const Query& query) {
   if (all_single(query.outputs)) return found;
   const std::size_t layers = found.flow.extent(0);
@@ -64,7 +64,7 @@ FlowResult average(FlowResult found, const Query& query) {
   for (std::size_t l = 0; l < layers; ++l) {
     for (std::size_t o = 0; o < rows.size(); ++o) {
       const auto count = static_cast<double>(rows[o].size());
-      // Each quotient rounds by half a unit in its last place, each of the sums by half a unit in that of the total.
+      // Each quotient rounds by half a unit in its last place, each sum by half a unit in the total's.
       const double roundings = rows[o].size() > 1 ? count + 4.0 : 0.0;
       for (const std::size_t row : rows[o]) {
         const bool first = row == rows[o].front();
@@ -118,7 +118,7 @@ Attribution attribute(AttentionSource& source, const Query& query, const Attribu
       result.gap = std::move(found.flow_gap);
       result.degenerate = std::move(found.degenerate);
       result.out_of_time = found.out_of_time;
-      // Values are divided by the baseline, which has no interval of its own.
+      // Normalization divides by the baseline, which has no interval of its own.
       const double exact = std::min(query.flow_tolerance, FlowOptions{}.tolerance);
       AttributeOptions rest = part_of(options, 1, 2);
       rest.deadline = {};

@@ -1,26 +1,20 @@
-// From a question to values: the one place where raw attention, rollout and flow are asked for.
+// Answers every analysis's question: how much of each output comes from each input, by raw attention, rollout or flow?
+// Outputs and inputs are groups of tokens (all, one, generated ones, words); values may be normalized.
 //
-// Problem. An analysis wants to know how much of some outputs comes from some inputs: of every token, of one, of the
-// tokens that a decoder generated, of words; by raw attention, rollout or flow; as it is, or relative to uniform
-// attention. Explanations, generations and every evaluation ask here, and differ in what they ask only.
-//
-// Definition. With V_l the method's values between positions (graph/mixing.h, rollout/rollout.h, flow/flow.h), O an
-// output and I an input of the query,
+// Definition. For an output O, an input I and the method's values V_l between positions (graph/mixing.h,
+// rollout/rollout.h, flow/flow.h):
 //
 //     values[l, O, I] = (1 / |O|) sum over i in O of sum over j in I of V_l[i, j]        raw attention and rollout,
 //     values[l, O, I] = (1 / |O|) sum over i in O of flow_l(i -> I)                      flow,
 //
-// where flow_l(i -> I) is the maximum flow into one sink behind the positions of I: arcs that several of them share
-// count once.
+// where flow_l(i -> I) is the maximum flow from i into one sink for all of I: arcs shared by its positions count once.
 //
-// Enclosures. Flow is known to lie in [values, values + gap]; means are rounded outwards. Raw attention and rollout
-// have no gap.
+// Enclosures. Flow lies in [values, values + gap]; means are rounded outwards. Raw attention and rollout have no gap.
 //
-// Degeneracy. A flow that equals one of the network's end cuts is marked as degenerate (flow/flow.h). A mean is marked
-// if all its terms are, with the mark of the first.
+// Degeneracy. A flow equal to one of the network's end cuts is degenerate (flow/flow.h). A mean has its first term's
+// mark if all its terms are degenerate.
 //
-// Cost: that of the source's method (attribution/source.h), and O(rows columns) for sums. Deterministic: same bits for
-// any number of threads.
+// Cost: the source's method (attribution/source.h) plus O(rows columns) for sums. Same bits for any number of threads.
 //
 // Example:
 //
@@ -39,24 +33,24 @@
 
 namespace attnflow {
 
-// Arrays are [layer, output, input], as the query names them.
+// Arrays are [layer, output, input], in the query's order.
 struct Attribution {
   Method method = Method::kRollout;
   std::vector<std::size_t> layers = {};
-  Tensor<double> values = {};            // of flow the lower end of the enclosure
+  Tensor<double> values = {};            // flow: lower end of the enclosure
   Tensor<double> gap = {};               // flow: upper end - lower end; otherwise empty
   Tensor<std::uint8_t> degenerate = {};  // flow: FlowDegeneracy; otherwise empty
   bool out_of_time = false;              // flow: FlowResult::out_of_time
   Tensor<double> baseline = {};          // values under uniform attention, with Query::baseline
 };
 
-// Throws Error(kUsage) for a query without layers or outputs, for a method that does not aggregate, for layers or
-// positions that the source does not have, and for flow from a source that cannot compute it (RunningSource);
-// Error(kOther) if flow would not fit into memory, before any is computed; Cancelled.
+// Throws Error(kUsage) for a query without layers or outputs, a method that does not aggregate, layers or positions
+// that the source does not have, and flow from a source that cannot compute it (RunningSource); Error(kOther) if flow
+// would not fit into memory, before computing any; Cancelled.
 Attribution attribute(AttentionSource& source, const Query& query, const AttributeOptions& options = {});
 
-// Normalizes the values of every layer in place, and scales their gaps likewise. kReceptiveField needs the baseline.
-// Returns how many positive values became 0 because their baseline was too small to divide by (graph/normalize.h).
+// Normalizes each layer's values and gaps in place. kReceptiveField needs the baseline. Returns how many positive
+// values became 0 because their baseline was too small to divide by (graph/normalize.h).
 std::size_t normalize(Attribution& attribution, Normalization normalization);
 
 }  // namespace attnflow

@@ -31,7 +31,7 @@ Query query_of(Method method, TokenGroups outputs, TokenGroups inputs = {}) {
   return query;
 }
 
-// The truth for a matrix V_l between positions: means of sums, in long double.
+// Reference: means of sums of a matrix V_l between positions, in long double.
 double merged(const std::vector<long double>& values, const std::vector<std::size_t>& output,
               const std::vector<std::size_t>& input) {
   long double sum = 0.0L;
@@ -41,7 +41,6 @@ double merged(const std::vector<long double>& values, const std::vector<std::siz
   return static_cast<double>(sum / static_cast<long double>(output.size()));
 }
 
-// V_l of raw attention and rollout, by their definitions.
 std::vector<long double> naive(Method method, const AttentionGraph& graph, std::size_t l, std::size_t m) {
   if (method == Method::kRollout) return test::naive_rollout(graph, l, m);
   const std::span<const double> weights = graph.weights[l - 1].span();
@@ -78,7 +77,6 @@ TEST(Attribute, RawAndRolloutAreMeansOfSumsForEveryMaskFusionAndStart) {
   }
 }
 
-// The network whose input nodes are words: what flow into a common sink means.
 LayeredNetwork word_network(const AttentionGraph& graph, std::size_t l, const TokenGroups& words) {
   LayeredNetwork network = attention_network(graph, l, 0);
   network.layers[0] = sum_columns(network.layers[0].view(), words);
@@ -102,7 +100,7 @@ TEST(Attribute, FlowIsTheMeanOfFlowsIntoOneSink) {
               low += pair.flow / static_cast<double>(outputs[o].size());
               high += (pair.flow + pair.flow_gap) / static_cast<double>(outputs[o].size());
             }
-            // Two enclosures of one number meet, but for the rounding of this sum.
+            // Two enclosures of one number overlap, up to the rounding of this sum.
             EXPECT_LE(found.values(l, o, w), high + 1e-15);
             EXPECT_GE(found.values(l, o, w) + found.gap(l, o, w), low - 1e-15);
             EXPECT_LE(found.gap(l, o, w), 1e-12);
@@ -212,7 +210,7 @@ TEST(Attribute, GradientsAsPublishedFlowThroughRowsDividedByTheirSums) {
   GraphSource divided(gradient_graph_of(stack, gradient, {.residual_rule = ResidualRule::kAddedNormalized}), false);
   const Query flow = query_of(Method::kFlow, single_tokens(kTokens));
   EXPECT_EQ(attribute(published, flow).values, attribute(divided, flow).values);
-  EXPECT_EQ(published.graph().residual_rule, ResidualRule::kAdded);  // for what is asked next
+  EXPECT_EQ(published.graph().residual_rule, ResidualRule::kAdded);
   EXPECT_EQ(published.network(4, 1).layers.back(), divided.network(4, 1).layers.back());
   const Query rollout = query_of(Method::kRollout, single_tokens(kTokens));
   EXPECT_NE(attribute(published, rollout).values, attribute(divided, rollout).values);
@@ -306,7 +304,7 @@ TEST(Degeneracy, CountsWhatHasAPath) {
     EXPECT_EQ(all.values, kTokens * (kTokens + 1) / 2);
     EXPECT_EQ(all.first_layer_column, sum.first_layer_column);
     EXPECT_EQ(all.top_row, sum.top_row);
-    EXPECT_EQ(all.degenerate() == 0, l == 0);  // one layer above the bottom none is
+    EXPECT_EQ(all.degenerate() == 0, l == 0);  // the first layer above the bottom is never degenerate
   }
 }
 

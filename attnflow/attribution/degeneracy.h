@@ -1,4 +1,4 @@
-// How many flows are degenerate (flow/flow.h), layer by layer.
+// Counts degenerate flows (flow/flow.h), layer by layer.
 //
 // Example:
 //
@@ -17,7 +17,7 @@
 
 namespace attnflow {
 
-// The flow values of one layer that have a path: how many there are, and how many equal which end cut.
+// One layer's flow values that have a path: their number, and how many equal each end cut.
 struct DegeneracyCounts {
   std::size_t layer = 0;
   std::size_t values = 0;
@@ -27,7 +27,7 @@ struct DegeneracyCounts {
   std::size_t degenerate() const { return first_layer_column + top_row; }
 };
 
-// Of every output, or of `output` (its place in the second dimension), at the layer in place `layer`.
+// Counts every output, or `output` (an index into the second dimension), for the layer at index `layer`.
 DegeneracyCounts count_degenerate(const Attribution& flow, std::size_t layer, std::optional<std::size_t> output = {});
 
 }  // namespace attnflow

@@ -19,14 +19,13 @@ constexpr double kWeakestArc = internal::figures::kWeakestArc;
 
 namespace {
 
-// Weights A_k[p, q], one at a time.
 class MixedWeights {
  public:
   MixedWeights(const DrawnWeights& weights, const Settings& settings, std::size_t top_layer, Method method)
       : layers_(weights.layers), raw_(weights.raw), residual_(settings.residual), top_layer_(top_layer) {
     const std::size_t n = layers_.extent(2);
     ResidualRule rule = mixing_info(settings.mixing).rule;
-    // As published rollout's rows sum to more than 1, and shares could not be told from the identity.
+    // Published rollout's rows sum to more than 1, so shares would be indistinguishable from the identity.
     if (method == Method::kFlow || rule == ResidualRule::kAdded) rule = flow_rule(rule);
     if (rule != ResidualRule::kConvex) {
       std::vector<double> sums(layers_.size() / n, 0.0);
@@ -57,11 +56,10 @@ class MixedWeights {
   const TensorView<const double>& raw_;
   double residual_;
   std::size_t top_layer_;
-  std::vector<std::optional<std::size_t>> raw_rows_ = {};  // of each position; empty: raw values are not W
+  std::vector<std::optional<std::size_t>> raw_rows_ = {};  // by position; empty: raw values are not W
   std::vector<RowRule> rows_ = {};                         // [layer, query]; empty: ResidualRule::kConvex
 };
 
-// Stronger first; the position decides between equal ones.
 struct Stronger {
   bool operator()(const GraphArc& a, const GraphArc& b) const {
     return std::tuple(-a.weight, a.layer, a.from, a.to) < std::tuple(-b.weight, b.layer, b.from, b.to);
@@ -87,7 +85,7 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
   if (question.output_token) start[*question.output_token] = 1.0;
 
   const std::size_t per_node = question.arcs_per_node.value_or(n);
-  // All arcs of a node at a time that may be shown.
+  // Calls `use` with all arcs of one node that may be shown.
   const auto visit = [&](auto&& use) {
     std::vector<double> mass = start;
     std::vector<GraphArc> node;
@@ -112,7 +110,7 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
   visit([&](const std::vector<GraphArc>& node) {
     for (const GraphArc& arc : node) arcs.strongest = std::max(arcs.strongest, arc.weight);
   });
-  // Of the arcs kept so far, the weakest is on top of the queue.
+  // The top of the queue is the weakest arc kept so far.
   std::priority_queue<GraphArc, std::vector<GraphArc>, Stronger> kept;
   visit([&](std::vector<GraphArc>& node) {
     std::erase_if(node, [&](const GraphArc& arc) { return arc.weight < kWeakestArc * arcs.strongest; });

@@ -1,36 +1,29 @@
-// The arcs that a picture of the attention graph shows.
+// Selects the arcs that a picture of the attention graph shows.
 //
-// Problem. The graph has an arc (k, p) -> (k - 1, q) for every weight A_k[p, q] of the mixing matrices: (l - m) n^2 of
-// them between the layer looked at, l, and the layer where the explanation ends, m. 12 layers of 128 tokens make
-// 196,608: drawn all, they are one grey ground. Which few say what the report says?
+// Problem. The graph has an arc (k, p) -> (k - 1, q) for every weight A_k[p, q] of the mixing matrices: (l - m) n^2
+// arcs between the layer shown, l, and the start layer, m. 12 layers of 128 tokens have 196,608: too many to draw.
 //
-// Definition. A_k is what the report's values are made of (graph/mixing.h): (1 - rho) W_k + rho I; of
-// gradient-adjusted attention I + W_k with each row divided by its sum, so that what runs through an arc is a share.
-// With a single head, that head's matrix holds in the layer looked at and the mean over heads below it. Let
-// r_l = e_t for the output token t (for all output tokens their mean, 1 / n each) and r_(k-1) = r_k A_k, which is the
-// rollout of t down to layer k - 1 (rollout/rollout.h). An arc is reached when r_k[p] > 0 and A_k[p, q] > 0, and its
-// weight is
+// Definition. A_k is the matrix that the report's values use (graph/mixing.h): (1 - rho) W_k + rho I; for
+// gradient-adjusted attention, I + W_k with each row divided by its sum, so that arcs carry shares. With a single head,
+// layer l uses that head's matrix and lower layers the mean over heads. Let r_l = e_t for the output token t (the mean,
+// 1 / n each, for all tokens) and r_(k-1) = r_k A_k, the rollout of t down to layer k - 1 (rollout/rollout.h). An arc
+// is reached if r_k[p] > 0 and A_k[p, q] > 0. Its weight is
 //
-//     rollout          r_k[p] A_k[p, q]: the share of the output token that runs through it,
-//     raw and flow     A_k[p, q]: the weight itself, which is flow's capacity.
+//     rollout          r_k[p] A_k[p, q], the output token's share that runs through it,
+//     raw and flow     A_k[p, q], which is flow's capacity.
 //
-// The arcs shown are selected in three steps: first, from each node (k, p), the kArcsPerNode strongest reached arcs to
-// other tokens (or, if requested, all reached arcs, including those from a token to itself); of these, the arcs that
-// have at least kWeakestArc times the weight of the strongest arc in the picture; and of these, the kMaxArcs strongest.
-// Of equal arcs, those in lower layers come first, then those with smaller p, then those with smaller q.
+// Three steps select the arcs: (1) the kArcsPerNode strongest reached arcs from each node (k, p) to other tokens (or
+// all reached arcs, even from a token to itself); (2) those with at least kWeakestArc times the strongest arc's weight;
+// (3) the kMaxArcs strongest. Ties go to the lower layer, then the smaller p, then the smaller q.
 //
-// The limits stand for what stays readable, on paper and on the page alike. The residual makes a token's arcs to itself
-// the strongest of all, which says nothing about the text, and the paths that decide are a few per node. Below 0.5% of
-// the strongest, a line of a weight is hardly darker than paper. 1200 arcs are 100 between each two of 12 layers: with
-// more, lines cover each other and no arc can be followed. All stand in attnflow/base/figures.json, which the page
-// reads, too: page (viewer/src/compute/graph_arcs.ts) and figure of one report show the same arcs.
+// The limits keep pictures readable: a token's arc to itself is the strongest, by the residual connection, but says
+// nothing about the text; lines below 0.5% of the strongest are hardly visible; 1200 arcs are 100 between adjacent
+// layers of 12. The page (viewer/src/compute/graph_arcs.ts) has the same limits, from attnflow/base/figures.json.
 //
-// Method. Two walks from the top down: the first finds the strongest weight, the second sorts out each node's strongest
-// arcs and keeps the strongest of all in a queue. O((l - m) n^2 (log n + log kMaxArcs)) time at worst, O(n + kMaxArcs)
-// memory beside the weights; no matrix is made.
+// Method. Two passes from the top down: one finds the largest weight, one queues the strongest of each node's strongest
+// arcs. O((l - m) n^2 (log n + log kMaxArcs)) time at worst, O(n + kMaxArcs) memory plus the weights.
 //
-// Determinism. float64 sums in the order of positions, one thread, and a total order of arcs: the same input gives the
-// same arcs. The page adds in another order, so that weights differ in the last bits.
+// Determinism. float64 sums in order of positions, one thread, a total order of arcs. The page's last bits may differ.
 //
 // Example:
 //
@@ -51,7 +44,7 @@
 
 namespace attnflow {
 
-// At most this many arcs in a picture and of each node, and none weaker than this share of the strongest.
+// Limits: arcs per picture, arcs per node, and the smallest weight relative to the strongest.
 extern const std::size_t kMaxArcs;
 extern const std::size_t kArcsPerNode;
 extern const double kWeakestArc;
@@ -67,14 +60,13 @@ struct GraphArc {
 struct GraphArcs {
   std::vector<GraphArc> shown;  // the strongest first
   double strongest = 0.0;       // weight of the strongest arc that may be shown
-  std::size_t left_out = 0;     // not weak, but beyond the number that a picture may have
+  std::size_t left_out = 0;     // strong enough, but beyond max_arcs
 };
 
-// What a report holds of the layers' matrices.
 struct DrawnWeights {
-  TensorView<const double> layers;  // W_k without the residual, [L, n, n]; what is not finite counts as 0
-  // Values of raw attention after layer l, [rows, n], and the position of each row. Used only with a single head, as
-  // that head's W_l (`layers` holds the mean over heads), and only if they are not normalized. May be empty.
+  TensorView<const double> layers;  // W_k without the residual, [L, n, n]; non-finite values count as 0
+  // Raw attention after layer l, [rows, n], and each row's position. With a single head, these serve as that head's W_l
+  // (`layers` holds the mean over heads), unless normalized. May be empty.
   TensorView<const double> raw = {};
   std::span<const std::size_t> raw_positions = {};
 };
@@ -82,12 +74,12 @@ struct DrawnWeights {
 struct ArcQuestion {
   Method method = Method::kRollout;
   std::size_t layer = 0;                         // l, above settings.start_layer (m) and at most L
-  std::optional<std::size_t> output_token = {};  // t; nothing: all
-  // The strongest of each node to other tokens; nothing: every arc, also those from a token to itself.
+  std::optional<std::size_t> output_token = {};  // t; absent: all
+  // The strongest arcs of each node to other tokens; absent: every arc, including those from a token to itself.
   std::optional<std::size_t> arcs_per_node = kArcsPerNode;
 };
 
-// Throws Error(kUsage) for a layer or output token that is not there.
+// Throws Error(kUsage) for a layer or output token that does not exist.
 GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, const ArcQuestion& question,
                      std::size_t max_arcs = kMaxArcs);
 

@@ -53,7 +53,6 @@ TEST(GraphArcs, TheHeadersExample) {
   EXPECT_EQ(all.shown[1].to, 1u);
 }
 
-// Of every node the strongest to other tokens, of equal ones the smaller q.
 TEST(GraphArcs, OfEachNodeAFewAreShown) {
   const AttentionGraph graph = test_graph();
   const DrawnWeights weights{.layers = graph.weights.view()};
@@ -86,7 +85,7 @@ TEST(GraphArcs, OfEachNodeAFewAreShown) {
   EXPECT_EQ(arcs.shown[1].to, 2u);
 }
 
-// Everything that reaches a layer leaves it, and what arrives at the input is the rollout.
+// All mass that reaches a layer leaves it, and the mass that arrives at the input is the rollout.
 TEST(GraphArcs, SharesAddUpToRollout) {
   for (const ResidualRule rule : {ResidualRule::kConvex, ResidualRule::kAddedNormalized}) {
     const AttentionGraph graph = test_graph(rule);
@@ -178,7 +177,7 @@ TEST(GraphArcs, ASingleHeadHoldsInTheLayerLookedAt) {
     return count;
   };
   EXPECT_EQ(top_arcs(), 1u);
-  settings.normalization = Normalization::kRow;  // then raw values are not the head's weights
+  settings.normalization = Normalization::kRow;  // raw values are no longer the head's weights
   EXPECT_EQ(top_arcs(), 2u);
   settings = Settings{};
   EXPECT_EQ(top_arcs(), 2u);

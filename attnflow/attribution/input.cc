@@ -24,7 +24,7 @@ std::string internal::shown_piece(const InputToken& token) {
 
 namespace {
 
-// Ranges that lie outside the text (an edited file) or hold nothing are none.
+// Ranges outside the text (an edited file) count as empty.
 std::string_view own_characters(const InputText& input, const InputToken& token) {
   const std::string_view text = token.segment == 0 ? input.text : input.text_pair;
   const bool has_range = token.begin && token.end && *token.begin < *token.end && *token.end <= text.size();

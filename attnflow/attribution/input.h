@@ -1,4 +1,4 @@
-// An input as tokens: what questions about it are resolved against.
+// A tokenized input, which questions refer to.
 //
 // Example:
 //
@@ -19,31 +19,28 @@
 namespace attnflow {
 
 struct InputToken {
-  std::string text;                  // as the tokenizer spells it, "##ets"; "" when unknown; "3,4": a patch
+  std::string text;                  // the tokenizer's spelling ("##ets"); "" if unknown; "3,4" for a patch
   std::optional<std::size_t> begin;  // byte range [begin, end) in InputText::text, or in text_pair for segment 1;
-  std::optional<std::size_t> end;    //   absent for tokens that stand for no text ([CLS])
+  std::optional<std::size_t> end;    //   absent for tokens without text ([CLS])
   bool special = false;
-  std::optional<std::size_t> word;  // number of the word that the token belongs to, counted over both segments
-  std::size_t segment = 0;          // 0, or 1 for tokens of the pair
-  // Whether the model sees only its unknown token here, as it does for all characters that its vocabulary lacks. For a
-  // word: whether this is true of any of its tokens.
+  std::optional<std::size_t> word;  // index of the token's word, counted over both segments
+  std::size_t segment = 0;          // 1 for tokens of text_pair
+  // Whether the model sees only its unknown token here. For a word: whether this is true of any of its tokens.
   bool unknown = false;
-  std::string role = {};  // images: class, distillation, register or patch; "" for tokens of text
+  std::string role = {};  // images: class, distillation, register or patch; "" for text
 };
 
 struct InputText {
-  std::string kind = "text";  // text, attention (array file), or image
+  std::string kind = "text";  // text, attention (array file) or image
   std::string text;
   std::string text_pair;  // "" without a pair
   std::vector<InputToken> tokens;
 };
 
-// The user's own characters where a token stands for some, whole ones, else the tokenizer's piece. Several tokens may
-// stand for one character.
+// Returns the user's own characters that the token covers, whole ones (which tokens may share), else the piece.
 std::string own_text(const InputText& input, std::size_t token);
 
-// A token's label: its own text, but "é (1/2)" where it is a part of a character, and "\xC3" where the others are
-// missing (shown_token.h).
+// A token's label: its own text, "é (1/2)" for part of a character, "\xC3" for an incomplete one (shown_token.h).
 std::string display_text(const InputText& input, std::size_t token);
 
 }  // namespace attnflow

@@ -41,7 +41,7 @@ Method parse_method(std::string_view text) {
   const auto* const found =
       std::ranges::find(kMethods, text, [](const MethodInfo& info) { return std::string_view(info.name); });
   if (found != std::end(kMethods)) return found->method;
-  // What methods over gradient-adjusted attention were called by 'evaluate image'.
+  // 'evaluate image' used to have these names for methods over gradient-adjusted attention.
   if (text == "gradient-rollout" || text == "gradient-flow") {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--method: {} is now {} with --mixing gradient", text, text.substr(text.find('-') + 1)));

@@ -1,14 +1,14 @@
-// The table of mixings: the kinds of matrix that a layer can be given.
+// The table of mixings, the kinds of matrix that a layer can be given.
 //
-// Problem. The command, its messages, reports, the page and Python all have to know a mixing by name, know what a model
-// must provide for it, and have words for its weights. mixings.json holds these in one place; the build writes the C++
-// table from it, and the page reads the same file. How a mixing is computed stands in its header in graph/.
+// Problem. The command, its messages, reports, the page and Python need a mixing's name, what it needs from a model,
+// and words for its weights. mixings.json holds these: the build generates the C++ table from it, and the page reads
+// the same file. Headers in graph/ describe how each mixing is computed.
 //
 // Columns of mixings.json:
 //
 //     name         on the command line and in documents; the enumerator is this name in camel case
 //     needs        what a model provides: attention, terms (the parts of a layer's output), gradients (of a target with
-//                  respect to attention weights), or relevance (a pass back from the target under AttnLRP's rules)
+//                  respect to attention weights), or relevance (backpropagated from the target under AttnLRP's rules)
 //     weights      what captions call a layer's weights
 //     rule         how the residual connection enters the matrix (ResidualRule)
 //     norms_after  true: only for layers that normalize after each residual connection, as BERT's do
@@ -34,7 +34,6 @@
 
 namespace attnflow {
 
-// The part of a model's computation that a mixing is made from.
 enum class MixingNeeds : std::uint8_t {
   kAttention,  // AttentionSink::layer()
   kTerms,      // AttentionSink::terms()
@@ -42,7 +41,6 @@ enum class MixingNeeds : std::uint8_t {
   kRelevance,  // AttentionGradientSink with BackwardRule::kAttnLrp
 };
 
-// One row of the table.
 struct MixingInfo {
   Mixing mixing = Mixing::kAttention;
   const char* name = "";
@@ -54,22 +52,19 @@ struct MixingInfo {
   bool norms_after = false;
   bool by_head = false;
 
-  // Whether --residual has a meaning.
   bool takes_residual() const { return rule == ResidualRule::kConvex; }
-  // Whether the mixing is made for one prediction.
+  // Whether the mixing explains one prediction.
   bool has_target() const { return needs == MixingNeeds::kGradients || needs == MixingNeeds::kRelevance; }
 };
 
-// All rows, in the order of the enumeration and of every list that users see.
 std::span<const MixingInfo> all_mixings();
 const MixingInfo& mixing_info(Mixing mixing);
 
 std::string to_text(Mixing mixing);
-// The names of mixings, for messages and documents.
 std::vector<std::string> to_texts(const std::vector<Mixing>& mixings);
-// The names of the mixings that need the same, for messages: "norm, globenc, ... or value-zeroing".
+// The names of the mixings with this need, for messages: "norm, globenc, ... or value-zeroing".
 std::string mixings_that_need(MixingNeeds needs);
-// Throws Error(kUsage) for a name that no mixing has.
+// Throws Error(kUsage) for an unknown name.
 Mixing parse_mixing(std::string_view text);
 
 }  // namespace attnflow

@@ -1,10 +1,8 @@
-// What a reader should know beside the numbers: that flow is mostly degenerate, that a token was guessed, that a text
-// was cut.
+// Notes: what a reader should know besides the numbers, such as that most flow is degenerate or a text was cut.
 //
-// A note is a code with named values, so that programs can ask what it is of, and the words that its code has in the
-// one table of them (attribution/note_texts.cc; docs/report-format.md lists the codes). Its words come in two parts:
-// `text` says what is so; `advice`, where there is something to do, names options of the command line. A surface with
-// controls of its own shows the text and puts its own advice behind it.
+// A note has a code and named values, for programs, and words made from them by the table in attribution/note_texts.cc
+// (docs/report-format.md lists the codes). `text` states the fact; `advice`, if something can be done, names
+// command-line options. A user interface with its own controls shows the text and appends its own advice.
 //
 // Example:
 //
@@ -28,9 +26,8 @@
 
 namespace attnflow {
 
-// What a note is of. Documents have the names in docs/report-format.md.
 enum class NoteCode : std::uint8_t {
-  kText,  // none of the others: words of a user, of an old document or of a newer attnflow
+  kText,  // no other code: words of a user, an old document or a newer attnflow
   // The input
   kTextCut,
   kUnknownWords,
@@ -69,7 +66,7 @@ enum class NoteCode : std::uint8_t {
   kDefaultAttention,
   kDequantisedGradients,
   kAttentionSink,
-  kAttentionSinkGenerated,  // the same of a generation
+  kAttentionSinkGenerated,  // likewise for a generation
   kSecondTokenSink,
   kSecondTokenSinkGenerated,
   // The values
@@ -115,28 +112,25 @@ using NoteValue = std::variant<std::size_t, double, std::string, std::vector<std
 using NoteValues = std::map<std::string, NoteValue, std::less<>>;
 
 struct Note {
-  // Takes the words from the table. The values are those that the table names for the code.
+  // Takes the words from the table. `with` holds the values that the table names for the code.
   Note(NoteCode of, NoteValues with);
   explicit Note(NoteCode of) : Note(of, {}) {}
-  // Words without a code.
   explicit Note(std::string words);
 
-  // Nothing where there is no value of that name.
   const NoteValue* find(std::string_view name) const;
 
   NoteCode code = NoteCode::kText;
   NoteValues values;
   std::string text;    // whole sentences
-  std::string advice;  // a whole sentence, or nothing
+  std::string advice;  // a whole sentence, or empty
 
   friend bool operator==(const Note&, const Note&) = default;
 };
 
-// Text and advice, which names options.
+// Text and advice, with option names as given.
 std::string note_text(const Note& note, OptionNames names = OptionNames::kShell);
 std::vector<std::string> note_texts(const std::vector<Note>& notes, OptionNames names = OptionNames::kShell);
 
-// "flow-degenerate", and back.
 std::string to_text(NoteCode code);
 std::optional<NoteCode> find_note_code(std::string_view name);
 

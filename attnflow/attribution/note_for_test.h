@@ -1,4 +1,3 @@
-// What tests ask of notes.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +25,7 @@ inline std::vector<NoteCode> codes_of(const std::vector<Note>& notes) {
   return codes;
 }
 
-// Throws where there is no such value, or one of another type.
+// Throws if there is no such value, or its type differs.
 template <typename T>
 T value_of(const Note& note, std::string_view name) {
   return std::get<T>(*note.find(name));

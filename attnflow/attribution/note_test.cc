@@ -29,7 +29,7 @@ TEST(NoteTable, RowsStandInTheOrderOfTheCodesAndHaveNamesOfTheirOwn) {
   EXPECT_EQ(find_note_code("made-up"), std::nullopt);
 }
 
-// "| `wide-gap` | `widest`, `tolerance` |": how the rows of the documented table begin.
+// The first two columns of the documented table: "| `wide-gap` | `widest`, `tolerance` |".
 std::vector<std::string> expected_rows() {
   std::vector<std::string> rows;
   for (const internal::NoteRow& row : note_rows()) {

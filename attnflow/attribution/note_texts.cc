@@ -81,7 +81,6 @@ std::string special_twice_text(const Note& note) {
 
 constexpr const char* kConvertAgain = "Convert the model again from its original folder, or use that folder.";
 
-// "tokenizer.ggml.bos_token_id names token 99, which the vocabulary does not have: libllama takes 11, ",", instead."
 std::string special_doubtful_text(const Note& note) {
   const std::string& key = text_in(note, "key");
   const std::string& problem = text_in(note, "problem");
@@ -127,7 +126,7 @@ std::string generation_left_text(const Note& note) {
       count_in(note, "sampled") == 0 ? "is the most probable one" : "is drawn as --temperature and --top-p say");
 }
 
-// The options draw tokens; beams they cannot give.
+// The options make generation sample; none selects beam search.
 std::string generation_left_advice(const Note& note) {
   const std::vector<std::string>& settings = texts_in(note, "settings");
   const bool draws = std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
@@ -152,7 +151,7 @@ std::string system_turn_text(const Note& note) {
                      turn.empty() ? "" : ", \"" + turn + '"');
 }
 
-// "layer 4", "layers 4-6 and 9", or their number where that would be a long list; `layers` is increasing.
+// "layer 4", "layers 4-6 and 9", or the number of layers if that list would be long; `layers` is increasing.
 std::string layer_ranges(const std::vector<std::size_t>& layers) {
   constexpr std::size_t kMostRanges = 3;
   std::vector<std::string> parts = internal::ranges(layers, "-");
@@ -160,7 +159,6 @@ std::string layer_ranges(const std::vector<std::size_t>& layers) {
   return (layers.size() == 1 ? "layer " : "layers ") + internal::listed(std::move(parts));
 }
 
-// How many values the network's ends decide, and which end, where nearly all values are decided by one of them.
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
   const std::vector<std::size_t>& layers = counts_in(note, "layers");
@@ -200,8 +198,6 @@ std::string negative_relevance_text(const Note& note) {
                      target == nullptr ? "the target" : fmt::format("\"{}\"", std::get<std::string>(*target)));
 }
 
-// "Blanking the token that rollout ranks first, 'Sara', lowers the logit difference from 3.2 to 2.9; blanking 'her'
-// lowers it most, to -1.1; ..."
 std::string agreement_text(const Note& note) {
   const double before = share_in(note, "before");
   const double after = share_in(note, "after");
@@ -233,7 +229,6 @@ std::string agreement_text(const Note& note) {
                      has_signs ? "scores highest" : "ranks first", text_in(note, "token"), effect, most, agreement);
 }
 
-// "raw", "flow_generated", ... for people.
 std::string array_name(const std::string& array) {
   if (array == "raw" || array == "graph") return "raw attention";
   if (array == "attention") return "the attention of single heads";

@@ -1,4 +1,4 @@
-// The one table of notes: their names in documents and their words. Not part of the library's interface.
+// The table of notes: their names in documents and their words. Not part of the library's interface.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace attnflow::internal {
 
-// A format of the values ({name}; {name:.1e}; {name:%}, a share as a percentage; lists are joined by commas) or, where
+// A format of the values ({name}; {name:.1e}; {name:%}, a share as a percentage; lists are joined by commas) or, if
 // that is not enough, a function of them.
 struct NoteWords {
   constexpr NoteWords(const char* words) : format(words) {}                      // NOLINT(google-explicit-constructor)
@@ -22,12 +22,11 @@ struct NoteWords {
 struct NoteRow {
   NoteCode code;
   std::string_view name;
-  std::string_view values;  // their names, separated by spaces; "?" behind those that may be missing
+  std::string_view values;  // names separated by spaces, with "?" after those that may be missing
   NoteWords text;
   NoteWords advice = "";
 };
 
-// In the order of the codes.
 std::span<const NoteRow> note_rows();
 
 }  // namespace attnflow::internal

@@ -1,10 +1,9 @@
-// Options as rows of tables: a name, what the value looks like, what it does, and who takes it.
+// Options as table rows: a name, the value's form, what it does, and who takes it.
 //
-// The command line's options, the fields of requests to the server with their schemas, the keyword arguments of Python
-// and the settings of a report are all made from such rows. Each struct of options has one table beside it: Settings
-// (attribution/setting_options.h), ExplainOptions (explain/explain_options.h), and GenerateOptions
-// (analysis/generate/generate_options.h). A new option is a member of the struct, a row of its table, and the code that
-// reads the member.
+// Command-line options, request fields with their schemas, Python's keyword arguments and a report's settings are all
+// generated from such rows. Each options struct has one table: Settings (attribution/setting_options.h), ExplainOptions
+// (explain/explain_options.h), and GenerateOptions (analysis/generate/generate_options.h). A new option is a member of
+// the struct, a row of its table, and the code that reads the member.
 //
 // Example:
 //
@@ -27,24 +26,23 @@
 
 namespace attnflow {
 
-// An option's value, with the type that it has in a document.
 using OptionValue =
     std::variant<bool, double, std::size_t, std::string, std::vector<std::string>, std::vector<std::size_t>>;
 
-// What else a value may be given as, or which of the values of its type it may be.
+// Other accepted forms of a value, or restrictions on it.
 enum class OptionForm : std::uint8_t {
   kPlain,
   kNumberToo,     // a text: 3 for "3"
   kPositionsToo,  // a text: [0, 5] for "0,5"
   kNullToo,       // a text: null for none
-  kOneEach,       // texts: given one at a time, since each may contain commas
-  kPairs,         // texts: each with one comma, "cls,5"
+  kOneEach,       // texts: one at a time, since each may contain commas
+  kPairs,         // texts: each has one comma, "cls,5"
   kLayers,        // whole numbers from 1, increasing: "1-3,6" for [1, 2, 3, 6]
   kPositions,     // whole numbers, increasing: "0,5" for [0, 5]
   kIds,           // whole numbers in the given order
 };
 
-// Who takes an option. "Command" is the command line's, "request" the server's.
+// Who takes an option: the command line ("Command"), the server ("Request") or others.
 enum OptionUse : unsigned {
   kExplainCommand = 1U << 0U,
   kExplainRequest = 1U << 1U,
@@ -69,45 +67,44 @@ enum OptionUse : unsigned {
 struct NumberRange {
   double low = 0.0;
   double high = std::numeric_limits<double>::infinity();
-  bool below_high = false;     // high itself is not a value
+  bool below_high = false;     // exclude high itself
   const char* what = "value";  // for messages: "weight", "share"
-  bool above_low = false;      // low itself is not a value
+  bool above_low = false;      // exclude low itself
 };
 
-// Columns of a row that most rows leave out.
+// Columns that most rows leave at their defaults.
 struct OptionDetails {
   const char* group = "Analysis";  // heading in --help
-  const char* type = nullptr;      // placeholder in --help; nullptr: by the value's type
+  const char* type = nullptr;      // placeholder in --help; nullptr: from the value's type
   const char* letter = nullptr;    // "-n"
   OptionForm form = OptionForm::kPlain;
-  std::vector<const char*> words = {};  // the texts it may be; empty: any text
+  std::vector<const char*> words = {};  // allowed texts; empty: any
   NumberRange range = {};               // of numbers
 };
 
 struct OptionInfo : OptionDetails {
   const char* name = "";  // with underscores
-  unsigned uses = 0;      // of OptionUse
+  unsigned uses = 0;      // bits of OptionUse
   const char* help = "";  // for --help
 
   std::string dashed() const;      // "mask-columns"
-  std::string field_help() const;  // the help for requests and Python, which have fields instead of options
+  std::string field_help() const;  // help for requests and Python, with fields instead of options
   bool is_for(unsigned asked) const { return (uses & asked) != 0; }
 };
 
 template <typename Owner>
 struct Option : OptionInfo {
   OptionValue (*get)(const Owner& owner) = nullptr;
-  // Takes the type that get() returns. Throws Error(kUsage).
+  // Requires the type that get() returns. Throws Error(kUsage).
   void (*set)(Owner& owner, const OptionValue& value) = nullptr;
 };
 
-// Converts texts such as "1-3,6" to numbers, by the option's form. Throws Error(kUsage), which names the option.
+// Parses a text such as "1-3,6" by the option's form. Throws Error(kUsage), which names the option.
 std::vector<std::size_t> parse_numbers(const OptionInfo& option, const std::string& text);
 
-// Sorts numbers and removes duplicates.
 void sort_once(std::vector<std::size_t>& values);
 
-// Conversions of members that have a type of OptionValue. Other types have overloads beside their table.
+// Conversions for members whose type OptionValue contains. Other types have overloads next to their table.
 template <typename Plain>
 OptionValue to_value(const Plain& value) {
   return value;
@@ -137,7 +134,6 @@ auto& member(auto& owner) {
 
 }  // namespace internal
 
-// A row for a member, or for a member of a member.
 template <auto First, auto... Rest>
 auto option(const char* name, unsigned uses, const char* help, OptionDetails details = {}) {
   using Owner = decltype(internal::owner_of(First));

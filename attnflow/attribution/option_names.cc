@@ -16,8 +16,7 @@ bool continues_word(std::string_view text, std::size_t at) {
   return is_small_letter(text, at) || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c & 0x80) != 0;
 }
 
-// Behind the quotation that begins at `at`, if one does. It ends at the first such quote that no word goes on
-// behind, as in "it's".
+// Returns the end of the quotation that begins at `at`, else `at`. A quote before a word character ("it's") is no end.
 std::size_t behind_quotation(std::string_view text, std::size_t at) {
   const char quote = text[at];
   if (quote != '\'' && quote != '"') return at;

@@ -1,4 +1,4 @@
-// What options are called in messages: by the command line's names, in which messages are written, or as fields.
+// Option names in messages: messages are written with command-line names, and can be converted to field names.
 //
 // Example:
 //
@@ -12,11 +12,11 @@ namespace attnflow {
 
 enum class OptionNames : std::uint8_t {
   kShell,   // --top-k
-  kFields,  // top_k: of requests and of Python
+  kFields,  // top_k: requests and Python
 };
 
-// A message with options of the command line spelled as fields: "--flow-tolerance: expected ..." is
-// "flow_tolerance: ...". What stands in quotes, single or double, is a user's and stays.
+// Returns the message with command-line options spelled as fields: "--flow-tolerance: ..." becomes "flow_tolerance:
+// ...". Text in single or double quotes comes from users and is unchanged.
 std::string with_field_names(const std::string& message);
 
 }  // namespace attnflow

@@ -1,5 +1,5 @@
-// How a patch of a picture is called. In data and options its text is its row and column, counted from 0: "2,4". People
-// read it counted from 1: "row 3, column 5".
+// Names of a picture's patches. In data and options a patch is its row and column, counted from 0: "2,4". People read
+// it counted from 1: "row 3, column 5".
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace attnflow::internal {
 
-// The words for a patch; the text of any other token as it is.
+// Returns a patch's readable name, or any other token's text unchanged.
 std::string shown_piece(const InputToken& token);
 
 }  // namespace attnflow::internal

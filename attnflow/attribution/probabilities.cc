@@ -11,7 +11,6 @@
 namespace attnflow {
 namespace {
 
-// Numbers of the k largest logits, by falling logit and then by rising number.
 std::vector<std::size_t> largest(std::span<const float> logits, std::size_t k) {
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -110,7 +109,7 @@ std::vector<AnswerSpan> answer_spans(std::span<const float> begins, std::span<co
       spans.push_back({places[a], places[b], of_begins[a] * of_ends[b]});
     }
   }
-  // Logits order also those whose probability is too small for a number. The order of spans is that of the text.
+  // Logits also order spans whose probabilities underflow. The sort is stable, and spans are in text order.
   const auto logit = [&](const AnswerSpan& span) {
     return static_cast<double>(begins[span.first]) + static_cast<double>(ends[span.last]);
   };

@@ -1,7 +1,7 @@
-// Logits to predictions: what a model says, with probabilities.
+// Converts a model's logits to predictions with probabilities.
 //
-// Probabilities are computed in float64 from the model's float32 logits. Orders are deterministic: by falling logit,
-// then by rising id. A logit that is not finite throws Error(kBadFile): the weights hold values that cannot be used.
+// Probabilities are computed in float64 from float32 logits. Order is deterministic: by decreasing logit, then by
+// increasing id. A non-finite logit throws Error(kBadFile): the model's weights are unusable.
 //
 // Example:
 //
@@ -21,47 +21,42 @@
 namespace attnflow {
 
 struct Prediction {
-  std::int64_t id = 0;       // number of the class, or token id
-  std::string text;          // name of the class, or the token's text
+  std::int64_t id = 0;       // class number or token id
+  std::string text;          // class name or token text
   double probability = 0.0;  // in [0, 1]
   double logit = 0.0;
 };
 
-// Text of a token id, such as Tokenizer::readable.
+// A token id's text, as from Tokenizer::readable.
 using IdToText = std::function<std::string(std::int64_t)>;
 
-// Throws Error(kBadFile) unless all are finite.
 void require_finite(std::span<const float> logits);
 
-// exp(x_i) / sum_j exp(x_j), shifted by the maximum so that no exponential overflows. Empty for no logits.
+// exp(x_i) / sum_j exp(x_j), shifted by the maximum to avoid overflow. Empty for no logits.
 std::vector<double> softmax(std::span<const float> logits);
 
-// All classes, most probable first; `logits` has one value for each of `labels` (else Error(kUsage)). Softmax over the
-// classes; where classes do not exclude each other (multi_label) or there is only one, each is a yes or no of its own:
-// 1 / (1 + exp(-x)).
+// Returns all classes, most probable first. `logits` has one value per label (else Error(kUsage)). Softmax over the
+// classes; if they do not exclude each other (multi_label), or there is only one, each gets 1 / (1 + exp(-x)).
 std::vector<Prediction> class_predictions(std::span<const std::string> labels, bool multi_label,
                                           std::span<const float> logits);
 
-// The k most probable tokens at one position (fewer when the vocabulary is smaller), most probable first. `logits`
-// spans the vocabulary.
+// Returns the k (or all) most probable tokens at one position, most probable first. `logits` spans the vocabulary.
 std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t k, const IdToText& text);
 
-// The probabilities, over the whole vocabulary, of the tokens asked for, in the order asked. An id outside the
-// vocabulary throws Error(kUsage).
+// Returns the given tokens' probabilities over the whole vocabulary, in order. Throws Error(kUsage) for an unknown id.
 std::vector<Prediction> candidate_predictions(std::span<const float> logits, std::span<const std::int64_t> ids,
                                               const IdToText& text);
 
-// An answer that is a part of the text: tokens [first, last].
+// An answer in the text: tokens [first, last].
 struct AnswerSpan {
   std::size_t first = 0;
   std::size_t last = 0;
   double probability = 0.0;
 };
 
-// The k most probable answers of at most kLongestAnswer tokens that begin and end at one of `places`, positions in
-// rising order; `begins` and `ends` have a logit for each token. A probability is the product of two, each a softmax
-// over the places and, where there is one, over the token that stands for no answer. Most probable first, of equal
-// ones the first in the text.
+// Returns the k most probable answers of at most kLongestAnswer tokens that begin and end in `places` (increasing
+// positions). `begins` and `ends` have one logit per token. A probability is the product of two softmaxes, each over
+// the places and the token that stands for no answer, if any. Most probable first; ties in text order.
 inline constexpr std::size_t kLongestAnswer = 15;
 std::vector<AnswerSpan> answer_spans(std::span<const float> begins, std::span<const float> ends,
                                      std::span<const std::size_t> places, std::optional<std::size_t> no_answer,

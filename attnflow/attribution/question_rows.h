@@ -1,4 +1,4 @@
-// The answer to a question of rows, row by row; not part of the library's interface.
+// Answers a RowQuestion row by row; not part of the library's interface.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 
 namespace attnflow::internal {
 
-// Every position once, in order.
 inline bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
   if (positions.size() != n) return false;
   for (std::size_t i = 0; i < n; ++i) {
@@ -19,13 +18,13 @@ inline bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
   return true;
 }
 
-// Input positions up to the last one that any row sees.
+// The number of input positions up to the last that any row sees.
 inline std::size_t columns_of(const RowQuestion& question) {
   return *std::max_element(question.positions.begin(), question.positions.end()) + 1;
 }
 
-// [layer, position, column]. `row_of(layer, position)` gives the numbers of one row, which may end early, and of which
-// those behind the last column are left out. It is asked for all layers of a position before the next position.
+// Returns [layer, position, column]. `row_of(layer, position)` gives one row, which may be shorter than `columns` or is
+// cut to them. It is called for all layers of a position before the next position.
 template <typename RowOf>
 Tensor<double> rows_of(const RowQuestion& question, std::size_t columns, const RowOf& row_of) {
   Tensor<double> rows({question.layers.size(), question.positions.size(), columns});

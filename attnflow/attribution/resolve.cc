@@ -33,14 +33,13 @@ std::vector<std::size_t> find_pieces(const InputText& input, const std::string& 
   return found;
 }
 
-// The names that --output-token takes: keywords, and the words of the text.
 std::vector<std::string> nameable(const std::vector<TextWord>& words) {
   std::vector<std::string> names = {"auto", "cls", "mask", "last", "all"};
   for (const TextWord& word : words) names.push_back(word.text);
   return names;
 }
 
-// A space in front makes a word of what would be a keyword or a position: " last", " 7".
+// A leading space marks a word that would otherwise be a keyword or a position: " last", " 7".
 std::string asked_word(const std::string& text) {
   const std::string word = without_leading_spaces(text);
   const bool is_keyword = !word.empty() && parse_output_token(word).kind != OutputToken::Kind::kText;
@@ -53,7 +52,7 @@ std::string list_positions(const std::vector<std::size_t>& positions) {
   return fmt::format("{}{}", fmt::join(some, ", "), listed < positions.size() ? ", ..." : "");
 }
 
-// Of a picture, whose patches stand row by row and are called "0,0", "0,1", ... by row and column.
+// For a picture, whose patches are in row order and named "0,0", "0,1", ... by row and column.
 std::optional<std::size_t> middle_patch(const std::vector<InputToken>& tokens) {
   std::size_t first = 0;
   while (first < tokens.size() && tokens[first].role != "patch") ++first;

@@ -1,7 +1,6 @@
-// What settings mean for one input: which layers, which output token, which matrices.
+// Resolves settings for one input: which layers, which output token, which matrices.
 //
-// Settings are resolved once, before a model runs, so that whatever does not fit an input is said at once and in the
-// same words everywhere.
+// This happens once, before a model runs, so that mismatches are reported early and in the same words everywhere.
 //
 // Example:
 //
@@ -25,7 +24,6 @@
 
 namespace attnflow {
 
-// What is known of an input and the model that reads it.
 struct InputFacts {
   const InputText& input;
   std::size_t layers = 0;
@@ -33,13 +31,11 @@ struct InputFacts {
   bool causal = false;
 };
 
-// What the matrices of the layers are made of, and which weights are removed.
 struct ResolvedMixing {
   Mixing kind = Mixing::kAttention;
-  MixingOptions mixing;  // heads of Mixing::kAttention only; what is removed, and the residual, of all that have them
+  MixingOptions mixing;  // heads apply to Mixing::kAttention only; removal and residual to all mixings that have them
 
   WeightRemoval removal() const { return mixing.removal(); }
-  // Of mixings that need terms.
   ContributionOptions contributions(std::size_t threads) const {
     return {.contribution = mixing_info(kind).contribution,
             .residual = mixing.residual,
@@ -51,35 +47,33 @@ struct ResolvedMixing {
 struct ResolvedSettings : ResolvedMixing {
   std::vector<std::size_t> layers;  // as Query::layers
   std::size_t output_token = 0;     // a position, before words are merged
-  std::vector<Note> notes;          // what had to be guessed
+  std::vector<Note> notes;          // guesses made
 };
 
-// Throws Error(kUsage) for layers, heads, tokens or columns that are not there.
+// Throws Error(kUsage) for layers, heads, tokens or columns that do not exist.
 ResolvedSettings resolve(const Settings& settings, const InputFacts& facts);
 
-// The parts of it, for analyses of many inputs.
+// Parts of resolve(), for analyses of many inputs. They throw Error(kUsage) for heads or columns that do not exist.
 
-// Throws Error(kUsage) for heads or columns that are not there.
 ResolvedMixing resolve_mixing(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
-// Of attention. Throws the same, and Error(kUsage) for settings.mixing other than attention.
+// For attention only: throws Error(kUsage) for another settings.mixing.
 MixingOptions mixing_options(const Settings& settings, const std::vector<InputToken>& tokens, std::size_t heads);
 
 // Returns the position of the output token that `asked` names; kAll gives the same as kAuto. A text names the first of
 // these that exists:
-//   1. the word with this text ("cabinets"). Of a word of several subword tokens, the last one is returned, with a note
+//   1. the word with this text ("cabinets"). For a word of several subword tokens, this is the last one, with a note
 //      unless words are merged;
 //   2. the token with this text, in the user's or the tokenizer's spelling ("ets", "##ets", "[SEP]");
 //   3. the word that differs only in case ("Cabinets").
 // Throws Error(kUsage) if there is no such token, or more than one.
 std::size_t resolve_output_token(const OutputToken& asked, const InputText& input, bool causal, bool merges_words,
                                  std::vector<Note>& notes);
-// The same for a token that is not named by its text; `option` is the option's name (with dashes), for messages. kAuto
-// and kAll give the first mask token; if there is none, the last token of a causal model, else the class token, else
-// (with a note) the middle patch of a picture, or token 0.
+// Likewise for a token not named by its text; `option` is the option's name (with dashes), for messages. kAuto and kAll
+// give the first mask token; if there is none, a causal model's last token, else the class token, else (with a note) a
+// picture's middle patch, or token 0.
 std::size_t resolve_token(const OutputToken& asked, std::string_view option, const std::vector<InputToken>& tokens,
                           bool causal, std::vector<Note>& notes);
 
-// Mask tokens and class tokens are known by their texts, and so is the token that stands for what the vocabulary lacks.
 bool is_mask_piece(std::string_view piece);
 bool is_class_piece(std::string_view piece);
 bool is_unknown_piece(std::string_view piece);

@@ -19,7 +19,6 @@ std::optional<std::size_t> place_of(const std::vector<std::size_t>& layers, std:
   return static_cast<std::size_t>(found - layers.begin());
 }
 
-// One matrix of [layer, position, input position].
 void keep_matrix(TensorView<const double> matrix, std::size_t place, std::size_t layers, Tensor<double>& kept) {
   if (kept.empty()) kept = Tensor<double>({layers, matrix.extent(0), matrix.extent(1)});
   std::copy_n(matrix.data(), matrix.size(), kept[place].data());
@@ -55,7 +54,7 @@ void RunningSource::add(Tensor<double> weights, bool causal) {
   if (!options_.rollout || layer <= options_.start_layer) return;
   if (!last_alone && layer > options_.layers.back()) return;
   running_.fused_layer(layer, weights.view());
-  if (last_alone) rollout_ = {};  // of the layer before
+  if (last_alone) rollout_ = {};  // belongs to the previous layer
   if (place && !last_alone) keep_matrix(running_.result().view(), *place, wanted, rollout_);
 }
 

@@ -78,7 +78,7 @@ TEST(RunningSource, RefusesWhatItHasNotKept) {
     early.rollout({.layers = {layer}, .start_layer = 3, .positions = {0}}, {});
   };
   EXPECT_THROW(rollout(2), Error);  // not above the start
-  EXPECT_THROW(rollout(4), Error);  // has not come
+  EXPECT_THROW(rollout(4), Error);  // has not arrived
   EXPECT_NO_THROW(early.raw({.layers = {2}, .positions = {0}}, {}));
   EXPECT_THROW(early.raw({.layers = {4}, .positions = {0}}, {}), Error);
 }

@@ -10,7 +10,7 @@
 
 namespace attnflow {
 
-// Conversions for option(), which finds them by the types' namespace.
+// Conversions for option(), found by argument-dependent lookup.
 template <typename Choice>
 requires requires(const Choice& choice) { to_text(choice); }
 static OptionValue to_value(const Choice& value) { return to_text(value); }
@@ -32,9 +32,9 @@ static void from_value(const OptionValue& from, std::vector<Method>& value) {
 
 namespace {
 
-// "raw (...); rollout (...)" after an introduction, from a table whose rows have a name and a help.
+// Returns an introduction followed by "raw (...); rollout (...)" for a table whose rows have a name and a help.
 const char* help_of(std::string_view introduction, const auto& rows) {
-  static std::string help;  // one for each table
+  static std::string help;  // one per table
   help = introduction;
   for (const auto& row : rows) help += fmt::format("{}{} ({})", help.back() == ' ' ? "" : "; ", row.name, row.help);
   return help.c_str();
@@ -48,7 +48,7 @@ std::vector<const char*> names_of(const auto& rows) {
 
 std::vector<SettingOption> make_table() {
   constexpr unsigned kReport = kForExplain | kForImage | kForReports;
-  constexpr unsigned kWhole = kReport | kEvaluateRequest | kForCorrelations;  // all matrices are at hand
+  constexpr unsigned kWhole = kReport | kEvaluateRequest | kForCorrelations;  // uses with all matrices available
   constexpr unsigned kGenerations = kForGenerate | kForGenerations;
   constexpr unsigned kGraph = kWhole | kGenerations | kForEvidence;
   constexpr unsigned kAll = kGraph | kForImageCurves;

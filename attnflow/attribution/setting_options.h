@@ -1,4 +1,4 @@
-// The table of settings (attribution/settings.h): their options, which also are a report's settings.
+// The options of Settings (attribution/settings.h), as a table.
 //
 // Example:
 //
@@ -23,10 +23,9 @@ using SettingOption = Option<Settings>;
 // In the order of --help and of a report's settings.
 std::span<const SettingOption> setting_options();
 
-// The settings where none is given.
 Settings default_settings(OptionUse use);
 
-// Throws Error(kUsage) for a number out of its row's range.
+// Throws Error(kUsage) for a number outside its row's range.
 void check_ranges(const Settings& settings);
 
 }  // namespace attnflow

@@ -34,7 +34,7 @@ constexpr std::array<Name<Normalization>, 3> kNormalizations = {{{Normalization:
                                                                  {Normalization::kRow, "row"},
                                                                  {Normalization::kReceptiveField, "receptive-field"}}};
 
-// Longer lists of layers than any model has would only be a way to use up memory.
+// Exceeds any model's layers; bounds the memory that a list can use.
 constexpr std::size_t kMaxLayers = 100'000;
 
 template <typename Names, typename Choice>
@@ -174,7 +174,7 @@ void validate(const Settings& settings) {
                          settings.residual);
     });
   }
-  // Mixing::kAuto may turn out to have one.
+  // Mixing::kAuto may later resolve to a mixing that has a target.
   if (!settings.explains_prediction() && settings.mixing != Mixing::kAuto) {
     expect(settings.target == "auto" && settings.against == "auto", [&] {
       return fmt::format(

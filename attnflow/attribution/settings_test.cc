@@ -66,7 +66,7 @@ TEST(OutputToken, ByNameOrPosition) {
 TEST(MixingOptions, ColumnsByName) {
   const auto tokens = tokens_of({"[CLS]", "a", "[MASK]", "[SEP]"});
   Settings settings;
-  settings.column_mask = parse_column_mask("special");  // not the mask: it stands for a word
+  settings.column_mask = parse_column_mask("special");  // but the mask token stands for a word
   settings.discard_keep_special = true;
   MixingOptions mixing = mixing_options(settings, tokens, 4);
   EXPECT_EQ(mixing.mask_columns, (std::vector<std::size_t>{0, 3}));
@@ -112,7 +112,6 @@ TEST(Methods, StandInTheOrderOfTheEnumerationAndSayWhatTheyAre) {
     EXPECT_EQ(all_methods()[m].aggregates(), m < kAggregations.size());
   }
   EXPECT_NO_THROW(require_aggregations({Method::kRaw, Method::kFlow}, "--attention"));
-  // An array file cannot be run again.
   expect_error(ErrorKind::kUsage, {"with --attention, found attnlrp"}, [] {
     require_aggregations({Method::kRaw, Method::kAttnLrp}, "--attention");
   });

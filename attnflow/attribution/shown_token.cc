@@ -11,10 +11,10 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kMostBytes = 4;  // of a character
+constexpr std::size_t kMostBytes = 4;  // in a character
 
-// Byte-level BPE's alphabet (GPT-2; rust/src/spelling.rs): printable Latin-1 bytes stand for themselves, the others for
-// the characters from U+0100 on, in order.
+// Byte-level BPE's alphabet (GPT-2; rust/src/spelling.rs) maps printable Latin-1 bytes to themselves and the others to
+// characters from U+0100 on, in order.
 constexpr char32_t kAlphabetEnd = 0x144;
 constexpr std::uint16_t kNoByte = 0x100;
 
@@ -30,7 +30,6 @@ constexpr std::array<std::uint16_t, kAlphabetEnd> make_alphabet() {
 }
 constexpr std::array<std::uint16_t, kAlphabetEnd> kAlphabet = make_alphabet();
 
-// "<0xC3>".
 std::optional<std::string> fallback_byte(std::string_view piece) {
   constexpr std::string_view kDigits = "0123456789ABCDEFabcdef";
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece.back() != '>') return std::nullopt;
@@ -39,7 +38,7 @@ std::optional<std::string> fallback_byte(std::string_view piece) {
   return std::string(1, static_cast<char>(std::stoi(digits, nullptr, 16)));
 }
 
-// "ðŁ" as what byte-level BPE writes so, without a space before it.
+// The bytes that a byte-level BPE piece such as "ðŁ" spells, without a leading space.
 std::optional<std::string> byte_level_bytes(std::string_view piece) {
   std::string bytes;
   for (std::size_t at = 0; at < piece.size();) {
@@ -50,10 +49,10 @@ std::optional<std::string> byte_level_bytes(std::string_view piece) {
   return bytes.starts_with(' ') ? bytes.substr(1) : bytes;
 }
 
-// Letters of a byte-level alphabet, as far as one can see, and not bytes or the name of one.
+// Whether the piece could be letters of a byte-level alphabet: neither raw bytes nor a byte's name.
 bool is_of_alphabet(std::string_view piece) { return !find_invalid_utf8(piece) && !fallback_byte(piece); }
 
-// The bytes of a piece that are no whole characters.
+// The bytes of a piece that are not whole characters.
 std::optional<std::string> cut_bytes(std::string_view piece) {
   if (find_invalid_utf8(piece)) return std::string(piece);
   std::optional<std::string> bytes = fallback_byte(piece);
@@ -61,15 +60,15 @@ std::optional<std::string> cut_bytes(std::string_view piece) {
   return bytes && find_invalid_utf8(*bytes) ? bytes : std::nullopt;
 }
 
-// A piece that is nothing but a space in front of others: the character behind it stands for it, too.
+// Whether the piece is only a space before another token, whose range it may share.
 bool is_space(std::string_view piece) {
   return piece == "\u2581" || piece == "\u0120" || piece.find_first_not_of(' ') == std::string_view::npos;
 }
 
-// A byte that is no character has become this in the text.
+// Bytes that are not a character become U+FFFD in the text.
 bool is_lost(std::string_view own) { return own.find("\uFFFD") != std::string_view::npos; }
 
-// A token's characters may begin with the space in front of it.
+// A token's characters may include the space before it.
 TokenPiece without_spaces(TokenPiece token) {
   const std::size_t spaces = std::min(token.own.find_first_not_of(' '), token.own.size());
   token.own.remove_prefix(spaces);
@@ -86,7 +85,6 @@ std::string part_of(std::string_view character, std::size_t first, std::size_t t
 std::string shown_token(std::size_t count, std::size_t token, const std::function<TokenPiece(std::size_t)>& at) {
   const TokenPiece one = at(token);
   if (!one.own.empty() && !is_lost(one.own)) {
-    // Tokens whose characters overlap have cut one of them.
     const auto meet = [&](std::size_t before) {
       const TokenPiece left = without_spaces(at(before));
       const TokenPiece right = without_spaces(at(before + 1));
@@ -102,7 +100,7 @@ std::string shown_token(std::size_t count, std::size_t token, const std::functio
     return first == last ? std::string(one.own) : part_of(own, first, token, last);
   }
 
-  // Alone, "Ã" may be a letter: it is a byte where others of the tokens are spelled in that alphabet.
+  // Alone, "Ã" may be a letter; it is a byte if other tokens are spelled in that alphabet.
   const auto spells_bytes = [&] {
     for (std::size_t other = 0; other < count; ++other) {
       const std::string_view piece = at(other).piece;
@@ -118,7 +116,7 @@ std::string shown_token(std::size_t count, std::size_t token, const std::functio
     if (two.segment != one.segment || (!two.own.empty() && !is_lost(two.own))) return std::nullopt;
     return cut_bytes(two.piece);
   };
-  // The character that begins with one of the tokens before it, and goes on to this one.
+  // Looks for the character that begins in an earlier token (or this one) and includes this one.
   for (std::size_t first = token + 1; first-- > 0 && token - first < kMostBytes;) {
     std::string character;
     for (std::size_t last = first; last < count && character.size() < kMostBytes; ++last) {

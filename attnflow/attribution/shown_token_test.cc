@@ -13,7 +13,7 @@ namespace {
 struct Token {
   std::string piece;
   std::size_t begin = 0;
-  std::size_t end = 0;  // begin: no characters of its own
+  std::size_t end = 0;  // equal to begin: no characters of its own
 };
 
 InputText input_of(const std::string& text, const std::vector<Token>& tokens) {
@@ -41,13 +41,13 @@ TEST(ShownToken, PartsOfACharacterOfTheText) {
   EXPECT_EQ(own_text(bytes, 1), "é");
   EXPECT_EQ(shown(input_of("éé", {{"<0xC3>", 0, 2}, {"<0xA9>", 0, 2}, {"<0xC3>", 2, 4}, {"<0xA9>", 2, 4}})),
             (Texts{"é (1/2)", "é (2/2)", "é (1/2)", "é (2/2)"}));
-  // Tokens of a generated text include the space in front of them; a token may also hold whole characters.
+  // Tokens of generated text include the space before them; a token may also hold whole characters.
   EXPECT_EQ(shown(input_of(" ☃", {{"Ġâ", 0, 4}, {"ĺ", 1, 4}, {"ĥ", 1, 4}})), (Texts{"☃ (1/3)", "☃ (2/3)", "☃ (3/3)"}));
   EXPECT_EQ(shown(input_of("aéb c", {{"aÃ", 0, 3}, {"©b", 1, 4}, {"Ġc", 4, 6}})),
             (Texts{"aé (1/2)", "éb (2/2)", " c"}));
-  // A mark of a space has the range of what follows it, and is no part of that.
+  // A space marker has the range of the token after it, but is not part of it.
   EXPECT_EQ(shown(input_of("日", {{"▁", 0, 3}, {"日", 0, 3}})), (Texts{"日", "日"}));
-  // Words of one byte range in two texts are two words.
+  // Equal byte ranges in two texts are different words.
   InputText pair = input_of("a", {{"a", 0, 1}, {"a", 0, 1}});
   pair.text_pair = "a";
   pair.tokens[1].segment = 1;
@@ -66,10 +66,10 @@ TEST(ShownToken, BytesWhoseCharacterIsNotAllThere) {
   EXPECT_EQ(shown(input_of("", {{"<0xF0>"}, {"<0x9F>"}, {"<0x99>"}})), (Texts{"\\xF0", "\\x9F", "\\x99"}));
   EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"Ã"}, {"b"}})), (Texts{"Ġa", "\\xC3", "b"}));
   EXPECT_EQ(shown(input_of("", {{"Ġa"}, {"aÃ"}, {"©b"}})), (Texts{"Ġa", "a\\xC3", "\\xA9b"}));
-  // Letters, where nothing says that they are bytes.
+  // Letters, since nothing indicates bytes.
   EXPECT_EQ(shown(input_of("", {{"«"}, {"É"}, {"»"}, {"Ö"}, {"³"}})), (Texts{"«", "É", "»", "Ö", "³"}));
   EXPECT_EQ(shown(input_of("", {{"a"}, {"Ã"}, {"b"}})), (Texts{"a", "Ã", "b"}));
-  // A generated text has U+FFFD in place of the missing character.
+  // Generated text has U+FFFD in place of the missing character.
   EXPECT_EQ(shown(input_of("\uFFFDb", {{"Ã", 0, 3}, {"b", 3, 4}})), (Texts{"\\xC3", "b"}));
   EXPECT_EQ(shown(input_of("\uFFFD", {{"ï", 0, 3}, {"¿½", 0, 3}})), (Texts{"\uFFFD (1/2)", "\uFFFD (2/2)"}));
 }

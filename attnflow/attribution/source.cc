@@ -15,14 +15,14 @@
 namespace attnflow {
 namespace {
 
-// Rows of a replay that are at hand at the same time, of all heads.
+// Memory for replayed rows, all heads together.
 constexpr std::size_t kReplayedBytes = std::size_t{64} << 20;
 
 FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                          const AttributeOptions& options) {
   FlowOptions flow{.layers = question.layers, .start_layer = question.start_layer};
   flow.tolerance = tolerance;
-  // No work is saved by less.
+  // Smaller tolerances would save no work.
   if (tolerance > FlowOptions{}.tolerance) flow.max_gap = tolerance;
   flow.threads = options.threads;
   flow.progress = options.progress;
@@ -32,7 +32,7 @@ FlowOptions flow_options(const RowQuestion& question, const TokenGroups* inputs,
   return flow;
 }
 
-// One row of `from` becomes row `position` of `to`, whose further columns stay 0.
+// Copies `from`, one row, to row `position` of `to`, whose further columns stay 0.
 void add_row(const FlowResult& from, std::size_t position, FlowResult& to) {
   to.out_of_time = to.out_of_time || from.out_of_time;
   const std::size_t columns = from.flow.extent(2);
@@ -50,7 +50,7 @@ FlowResult empty_flow(const RowQuestion& question, std::size_t columns) {
   return {Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
 }
 
-// Hands on each row that a replay gives, fused: as many values as its position sees.
+// Passes on each replayed row with fused heads: as many values as its position sees.
 class RowSink : public AttentionSink {
  public:
   using Take = std::function<void(std::size_t layer, std::size_t position, std::span<double> row)>;
@@ -77,7 +77,7 @@ AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std:
   AttributeOptions result = options;
   if (options.progress && parts > 1) {
     result.progress = [progress = options.progress, part, parts](std::size_t done, std::size_t total) {
-      constexpr std::size_t kSteps = 100;  // they count different things
+      constexpr std::size_t kSteps = 100;  // the steps' own units differ
       progress(part * kSteps + done * kSteps / total, parts * kSteps);
     };
   }
@@ -102,7 +102,7 @@ Tensor<double> GraphSource::rollout(const RowQuestion& question, const Attribute
   });
 }
 
-// Calls `function` while the graph has the rule of residuals that flow takes.
+// Calls `function` while the graph has flow's residual rule.
 template <typename Function>
 auto GraphSource::with_flow_rule(const Function& function) {
   struct Restore {
@@ -179,7 +179,7 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
   const std::size_t n = attention_.tokens();
   const std::size_t layers = question.layers.back();
   const std::size_t rows = std::max<std::size_t>(1, kReplayedBytes / (attention_.heads() * n * sizeof(float)));
-  const std::optional<std::size_t> available = available_memory();  // before the network takes its part
+  const std::optional<std::size_t> available = available_memory();  // before the network is allocated
   CausalNetwork network(layers, n);
   RowSink sink(below_top(mixing_), [&](std::size_t layer, std::size_t position, std::span<double> row) {
     add_residual(row, position, mixing_.residual);
@@ -226,7 +226,7 @@ Tensor<double> UniformCausalSource::raw(const RowQuestion& question, const Attri
 
 Tensor<double> UniformCausalSource::rollout(const RowQuestion& question, const AttributeOptions&) {
   const std::size_t columns = columns_ > 0 ? columns_ : internal::columns_of(question);
-  Tensor<double> by_layer;  // of one position
+  Tensor<double> by_layer;  // for one position
   return internal::rows_of(question, columns, [&](std::size_t layer, std::size_t position) {
     if (by_layer.empty() || by_layer.extent(1) != position + 1) {
       by_layer = uniform_rollout_rows(position + 1, question.layers.back() - question.start_layer, residual_);

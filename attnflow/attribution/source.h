@@ -1,8 +1,8 @@
-// Where the values of single positions come from.
+// Sources of values between positions.
 //
-// The same question is asked of a whole graph, of rows that a decoder computes again from its queries and keys, and of
-// rows that were kept while it generated. A source hides which: it gives the values of raw attention, rollout and flow
-// between positions, and attribute() (attribution/attribute.h) does everything else.
+// The same question may be answered from a whole graph, from rows that a decoder recomputes from its queries and keys,
+// or from rows kept while it generated. A source hides the difference: it gives raw attention, rollout and flow between
+// positions, and attribute() (attribution/attribute.h) does the rest.
 //
 // Example:
 //
@@ -33,51 +33,49 @@
 
 namespace attnflow {
 
-// How to compute, which changes no value.
+// How to compute; changes no value.
 struct AttributeOptions {
   std::size_t threads = 0;          // 0: one per hardware thread
-  ProgressFunction progress = {};   // of what takes longest: flow, and rollout by replay
+  ProgressFunction progress = {};   // for the slow methods: flow, and rollout by replay
   std::stop_token stop_token = {};  // when triggered, Cancelled is thrown
-  Deadline deadline = {};           // of flow: FlowOptions::deadline; of a baseline there is none
-  std::size_t max_memory = 0;       // bytes of flow by replay; 0: what the machine has
+  Deadline deadline = {};           // flow only (FlowOptions::deadline); not for baselines
+  std::size_t max_memory = 0;       // bytes, for flow by replay; 0: all of the machine's
 };
 
-// The same for one of several computations (0 is the first), which have equal parts of the progress.
+// Returns the options for computation `part` (from 0) of `parts`, which have equal parts of the progress.
 AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std::size_t parts);
 
-// The rows of some positions.
 struct RowQuestion {
   std::vector<std::size_t> layers;  // increasing
   std::size_t start_layer = 0;
   std::vector<std::size_t> positions;
 };
 
-// Values are [layer, position, input position]. There may be fewer input positions than the source has tokens: those
-// behind the last position that any row sees are left out.
+// Values are [layer, position, input position]. Input positions after the last one that any row sees may be left out.
 class AttentionSource {
  public:
   virtual ~AttentionSource() = default;
   virtual std::size_t layers() const = 0;
-  virtual std::size_t tokens() const = 0;  // positions that may be asked about
+  virtual std::size_t tokens() const = 0;  // valid positions
   virtual Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) = 0;
   virtual Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) = 0;
-  // `inputs`: groups of positions with one common sink, which are then the columns; null: each position by itself.
+  // `inputs`: groups of positions that share a sink and form the columns; null: each position separately.
   virtual FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                           const AttributeOptions& options) = 0;
-  // The same mask, layers and residual under uniform attention: the baseline of receptive-field normalisation.
+  // Uniform attention with the same mask, layers and residual: the baseline of receptive-field normalization.
   virtual std::unique_ptr<AttentionSource> uniform() const = 0;
 };
 
-// A whole graph: O(L n^2) memory. Raw values and flow of all positions or of some; rollout of all positions takes one
-// product a layer, that of some a product of vector and matrix a layer for each.
+// A whole graph: O(L n^2) memory. Rollout takes one matrix product per layer for all positions, else one vector-matrix
+// product per layer and position.
 //
-// Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1: rollout multiplies
-// them as they are, flow takes them divided by their sums (graph/gradient_mixing.h). Relevance
-// (ResidualRule::kContainedNormalized) is the other way round: rollout takes proportions, flow capacities; raw values
-// and flow are in units of the target (AttentionGraph::unit).
+// Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1, which rollout
+// multiplies unchanged and flow divides by their sums (graph/gradient_mixing.h). For relevance
+// (ResidualRule::kContainedNormalized), rollout takes proportions and flow capacities; raw values and flow are in units
+// of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
-  // `causal`: whether all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
+  // `causal`: all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
   GraphSource(AttentionGraph graph, bool causal) : graph_(std::move(graph)), causal_(causal) {}
 
   std::size_t layers() const override { return graph_.layers(); }
@@ -89,9 +87,9 @@ class GraphSource : public AttentionSource {
   std::unique_ptr<AttentionSource> uniform() const override;
 
   const AttentionGraph& graph() const { return graph_; }
-  // The graph with the rows that flow takes.
+  // The network with the rows that flow uses.
   LayeredNetwork network(std::size_t layer, std::size_t start_layer);
-  // Gives the graph away; nothing may be asked afterwards.
+  // Moves the graph out; the source is unusable afterwards.
   AttentionGraph take() { return std::move(graph_); }
 
  private:
@@ -102,8 +100,7 @@ class GraphSource : public AttentionSource {
   bool causal_;
 };
 
-// A decoder that has kept its queries and keys: O(L n d) memory (rollout/replay_rollout.h). It has no matrices; flow()
-// makes those of the layers up to the last one asked about, for as long as it runs.
+// A decoder's stored queries and keys: O(L n d) memory (rollout/replay_rollout.h). Only flow() builds matrices.
 class ReplaySource : public AttentionSource {
  public:
   // `attention` must outlive the source.
@@ -122,10 +119,10 @@ class ReplaySource : public AttentionSource {
   MixingOptions mixing_;
 };
 
-// Uniform causal attention, W[q, k] = 1 / (q + 1) for k <= q, without a matrix but for flow.
+// Uniform causal attention, W[q, k] = 1 / (q + 1) for k <= q, with matrices for flow only.
 class UniformCausalSource : public AttentionSource {
  public:
-  // `columns`: input positions of raw attention and rollout; 0: up to the last position that is asked about.
+  // `columns`: input positions of raw attention and rollout; 0: up to the last requested position.
   UniformCausalSource(std::size_t layers, double residual, std::size_t columns = 0)
       : layers_(layers), residual_(residual), columns_(columns) {}
 
@@ -143,14 +140,14 @@ class UniformCausalSource : public AttentionSource {
   std::size_t columns_;
 };
 
-// Returns the flow from some positions of a causal graph. For each of them, only the positions that it sees are used:
-// graph(t) must return the graph of the first t positions. `inputs` must be in the order of their first positions; the
-// positions of a group that are not seen are left out. The columns cover at least the first `least_columns` positions.
+// Returns the flow from some positions of a causal graph, each from the graph of the positions that it sees: graph(t)
+// must return the graph of the first t positions. `inputs` must be ordered by first position; unseen positions of a
+// group are left out. The columns cover at least the first `least_columns` positions.
 FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& graph, const RowQuestion& question,
                        const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
                        std::size_t least_columns = 0);
 
-// The graph of the first `tokens` positions of a causal one.
+// The graph of a causal graph's first `tokens` positions.
 AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens);
 
 }  // namespace attnflow

@@ -30,7 +30,7 @@ namespace {
 using internal::class_at;
 using internal::skip_spaces;
 
-// The byte at which each code point begins, and the end.
+// The byte offset of each code point, and the end.
 std::vector<std::size_t> code_point_begins(std::string_view text) {
   std::vector<std::size_t> begins;
   for (std::size_t at = 0; at < text.size(); next_code_point(text, at)) begins.push_back(at);
@@ -38,7 +38,7 @@ std::vector<std::size_t> code_point_begins(std::string_view text) {
   return begins;
 }
 
-// The end of the character, as readers see it, that `at` lies in; `at` itself between two.
+// The end of the visible character that contains `at`, or `at` if it is between two.
 std::size_t visible_end(std::string_view text, std::size_t at) {
   if (at == text.size() || is_grapheme_boundary(text, at)) return at;
   std::size_t begin = at;
@@ -48,7 +48,7 @@ std::size_t visible_end(std::string_view text, std::size_t at) {
   return grapheme_end(text, begin);
 }
 
-// Normalization drops accents, vowel signs and joiners; the word in the text still ends after them.
+// Normalization drops accents, vowel signs and joiners, but the word in the text ends after them.
 void extend_to_visible(std::string_view text, std::vector<ByteRange>& ranges) {
   std::size_t limit = text.size();  // where the next range begins
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
@@ -60,7 +60,7 @@ void extend_to_visible(std::string_view text, std::vector<ByteRange>& ranges) {
   }
 }
 
-// Whether white space parts two tokens; one that is nothing but white space belongs to the word behind it.
+// Whether white space separates two tokens; a token of only white space belongs to the next word.
 bool space_between(std::string_view text, const ByteRange& previous, const ByteRange& next) {
   const auto is_space = [&](const ByteRange& range) {
     return range.begin < range.end && skip_spaces(text.substr(0, range.end), range.begin) == range.end;

@@ -1,8 +1,7 @@
-// The words of an input, and finding one by its text.
+// The words of an input, and search by text.
 //
-// A word is what the tokenizer's pre-tokenizer does not split further; of an attention file it is a token that has a
-// text. Words are matched as the user wrote them; those that differ in case (Latin, Greek and Cyrillic letters) count
-// when no other word does.
+// A word is a piece that the pre-tokenizer does not split; in an attention file, it is a token with text. Matching is
+// exact; words that differ only in case (Latin, Greek and Cyrillic letters) match if no other word does.
 //
 // Example:
 //
@@ -23,29 +22,27 @@
 
 namespace attnflow {
 
-// The subword tokens of each word stand together; a token without a word stands alone. In order, every token once.
+// Groups each word's subword tokens; a token without a word is alone. In order, every token once.
 TokenGroups word_groups(const std::vector<InputToken>& tokens);
 
-// The token that stands for the subword tokens of one word (as word_groups gives them): the user's characters where the
-// input has them, else the tokens' texts joined.
+// Merges one word's subword tokens: the user's characters if the input has them, else the tokens' texts joined.
 InputToken merge_tokens(const InputText& input, const std::vector<std::size_t>& pieces);
 
 struct TextWord {
   std::string text;                 // the user's characters, without a space before them
-  std::vector<std::size_t> tokens;  // its positions, increasing
+  std::vector<std::size_t> tokens;  // positions, increasing
 };
 
-// In order, without special tokens that stand for no text.
+// In order, without special tokens that have no text.
 std::vector<TextWord> text_words(const InputText& input);
 
-// Indices of the words with this text.
 std::vector<std::size_t> find_exact_words(const std::vector<TextWord>& words, const std::string& text);
 std::vector<std::size_t> find_words(const std::vector<TextWord>& words, const std::string& text);
 
 // "the key to cabinets", or "... and 12 more": each text once, safe to print.
 std::string list_words(const std::vector<TextWord>& words);
 
-// A byte-level token may stand for the space before its word as well.
+// A byte-level token may include the space before its word.
 std::string without_leading_spaces(std::string text);
 
 }  // namespace attnflow

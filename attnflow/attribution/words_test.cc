@@ -50,7 +50,7 @@ TEST(OutputTokenByText, KeywordsAndPositionsKeepTheirMeaning) {
   EXPECT_EQ(find(input, "7").token, 7U);
   EXPECT_NE(refusal(input, "10").find("from 0 to 9"), std::string::npos);
   EXPECT_NE(refusal(input, "mask").find("mask token"), std::string::npos);
-  // Also where the text has such a word.
+  // Even if the text has such a word.
   InputText words = input;
   words.text.replace(4, 3, "all");
   EXPECT_EQ(find(words, "all").token, 0U);
@@ -59,7 +59,7 @@ TEST(OutputTokenByText, KeywordsAndPositionsKeepTheirMeaning) {
 TEST(OutputTokenByText, WordsAndPieces) {
   const InputText input = key_input();
   EXPECT_EQ(find(input, "key").token, 2U);
-  EXPECT_EQ(find(input, "the").token, 4U);  // the two others are written "The"
+  EXPECT_EQ(find(input, "the").token, 4U);  // the other two are "The"
   EXPECT_EQ(find(input, "KEY").token, 2U);
   EXPECT_EQ(find(input, "[SEP]").token, 9U);
   EXPECT_EQ(find(input, "cabin").token, 5U);

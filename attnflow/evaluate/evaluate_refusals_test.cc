@@ -1,5 +1,3 @@
-// What the measures refuse, in whole sentences.
-
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -9,7 +9,6 @@
 namespace attnflow {
 namespace {
 
-// Returns (1/first + ... + 1/(first + count - 1)) / count.
 double mean_reciprocal(std::size_t first, std::size_t count) {
   double sum = 0.0;
   for (std::size_t r = first; r < first + count; ++r) sum += 1.0 / static_cast<double>(r);

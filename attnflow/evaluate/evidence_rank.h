@@ -1,16 +1,15 @@
 // Reciprocal rank: how near to the top a method ranks the word that decides the answer.
 //
-// Problem. For a sentence whose deciding word is known, a method gives every word a value. How near to the top is the
-// deciding word, and how near would it be by chance?
+// Problem. A method gives a sentence's words values. How near to the top is the deciding word, relative to chance?
 //
-// Definition. The reciprocal rank is 1 / r, where r is the word's position by decreasing value. Words whose values are
-// equal (or closer than their error) have no order; the word's position among k such words is any of r, ..., r + k - 1
-// with equal probability, and the expected reciprocal rank is
+// Definition. The reciprocal rank is 1 / r, where r is the word's position by decreasing value. Words with equal values
+// (or closer than their error) have no order: among k such words, the positions r, ..., r + k - 1 are equally probable,
+// and the expected reciprocal rank is
 //
 //     (1/r + 1/(r+1) + ... + 1/(r+k-1)) / k.
 //
-// So a method that gives every word the same value gets the score of a random order, (1 + 1/2 + ... + 1/n) / n, not 1.
-// The mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
+// A method that gives every word the same value thus scores like a random order, (1 + 1/2 + ... + 1/n) / n, not 1. The
+// mean over sentences is the mean reciprocal rank (Voorhees, TREC-8, 1999).
 //
 // References:
 //   E. M. Voorhees, The TREC-8 Question Answering Track Report, 1999:
@@ -30,9 +29,8 @@
 namespace attnflow {
 
 // Returns the expected reciprocal rank of values[word]. gaps: empty, or the width of each value's enclosure [value,
-// value + gap]. Values are ties of the word's value if their enclosures meet its own; a chain through other enclosures
-// does not count, unlike in evaluate/rank_correlation.h. O(n). Throws Error(kUsage) for a word that does not exist, a
-// different number of gaps, or a value that is not finite.
+// value + gap]. Ties have enclosures that meet the word's own; unlike in evaluate/rank_correlation.h, chains do not
+// count. O(n). Throws Error(kUsage) for a word that does not exist, a different number of gaps, or a non-finite value.
 double expected_reciprocal_rank(std::span<const double> values, std::size_t word, std::span<const double> gaps = {});
 
 // Returns the expected reciprocal rank in a random order of n >= 1 words.

@@ -20,7 +20,6 @@ TEST(EvidenceRank, IsOneOverThePlaceWithoutTies) {
   EXPECT_DOUBLE_EQ(expected_reciprocal_rank(values, 0), 0.25);
 }
 
-// The definition itself: the mean over all orders compatible with the values.
 double mean_over_orders(const std::vector<double>& values, std::size_t word) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

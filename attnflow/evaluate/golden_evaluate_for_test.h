@@ -8,7 +8,7 @@
 
 namespace attnflow {
 
-// Returns the cases of one kind. Throws if the file is missing or has none, so that no test passes without them.
+// Returns the cases of one kind. Throws if there are none, so that no test passes without them.
 inline nlohmann::json golden_cases(const std::string& kind) {
   const std::string path = std::string(ATTNFLOW_SOURCE_DIR) + "/tests/golden/evaluate/statistics.json";
   std::ifstream file(path);

@@ -1,38 +1,33 @@
-// Importance of each input token to a model's output: the references that attention-based methods are compared with.
+// Importance of each input token to a model's output: references for attention-based methods.
 //
 // Problem. A model computes a number y for an input (a class probability, a logit, a difference of two). Which input
-// tokens does y depend on? These scores do not use attention, only the input and the output. Three are common; their
-// formulas are here, and the caller runs the model.
+// tokens does y depend on? Three common scores use only input and output, not attention. The caller runs the model.
 //
-// Blank-out (Abnar & Zuidema, 2020, section 4). Replace token j by an uninformative token (UNK, MASK) and measure the
-// change of y: |y - y_j|. This costs one run of the model per token and measures its actual behavior, but for only one
-// token at a time (of two tokens with the same meaning, neither counts).
+// Blank-out (Abnar & Zuidema, 2020, section 4): |y - y_j|, with token j replaced by an uninformative one (UNK, MASK).
+// One run per token measures actual behavior, but of one token at a time (of two synonymous tokens, neither counts).
 //
 // Gradient. Let g[j, d] = dy / de[j, d], with e[j, :] the embedding of token j, for n tokens of `width` dimensions,
-// both in float32 as a backward pass computes them. One backward pass gives all tokens; it is the slope at the input
-// itself and says nothing about the effect of replacing a token entirely.
+// both in float32. One backward pass gives all tokens: slopes at the input, which say nothing about replacing a token.
 //   * L2 norm: sqrt(sum_d g[j, d]^2), the rate at which y changes when e[j] moves in the worst direction. The default.
 //   * gradient x input: sum_d g[j, d] e[j, d] (Denil et al., 2014), the first-order estimate of the decrease when e[j]
 //     is set to zero; signed, or its absolute value.
-//   * sum: |sum_d g[j, d]|, as computed by the code of Abnar & Zuidema. Layer normalization subtracts the mean over d,
-//     so if every path from e to y begins with one (pre-layer-norm models; embeddings before their own norm), the sum is
-//     zero. The computed value is then rounding noise, whose ranking looks like any other. For replication only, and
-//     never without checking `is_rounding_noise`.
+//   * sum: |sum_d g[j, d]|, as in the code of Abnar & Zuidema. Layer normalization subtracts the mean over d, so the
+//     sum is zero if every path from e to y begins with one (pre-layer-norm models; embeddings before their own norm).
+//     The computed value is then rounding noise, whose ranking looks like any other. For replication only, and never
+//     without checking `is_rounding_noise`.
 //
-// Noise bound of the sum. Each g[j, d] results from inner products over about `width` terms in float32. With u = 2^-24,
-// their relative error is about sqrt(width) u (Higham & Mary, 2019: rounding errors behave like independent random
-// ones), and in the worst case the errors of a token's dimensions add up:
+// Noise bound of the sum. Each g[j, d] results from inner products over about `width` terms in float32, with a relative
+// error of about sqrt(width) u, u = 2^-24 (Higham & Mary, 2019: rounding errors behave like independent random ones).
+// In the worst case the errors of a token's dimensions add up:
 //
 //     bound_j = 2 sqrt(width) u sum_d |g[j, d]|.
 //
-// `is_rounding_noise` means that the largest |sum| over the tokens is at most kNoiseFactor times the largest bound. The
-// factor accounts for the layers that errors pass through and for values that cancel inside; random signs give about
-// 10,000 bounds at width 768. The largest values are compared because a token with a tiny gradient carries the noise of
-// the others.
+// `is_rounding_noise`: the largest |sum| over the tokens is at most kNoiseFactor times the largest bound. The factor
+// accounts for the layers that errors pass through and for cancellation; random signs give about 10,000 bounds at width
+// 768. Only the largest values count because a token with a tiny gradient carries the noise of the others.
 //
-// Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are in double precision. Cost: O(n
-// width). Deterministic. Throws Error (kUsage) for other shapes, and for values that are not finite (a model that
-// overflowed).
+// Shapes are [n, width] with n >= 1 and width >= 1; results have n values. Sums are float64. Cost: O(n width).
+// Deterministic. Throws Error(kUsage) for other shapes and non-finite values.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -58,19 +53,17 @@
 
 namespace attnflow {
 
-// Returns |base - blanked[j]|: `base` is the output for the whole input, blanked[j] the one with token j replaced.
+// Returns |base - blanked[j]|; blanked[j] is the output with token j replaced.
 std::vector<double> blank_out_importance(double base, std::span<const double> blanked);
 
-// The L2 norm of each token's gradient.
 std::vector<double> gradient_norm(TensorView<const float> gradient);
 
 enum class Sign { kSigned, kAbsolute };
 
-// The inner product of each token's gradient with its embedding.
 std::vector<double> gradient_times_input(TensorView<const float> gradient, TensorView<const float> embedding,
                                          Sign sign = Sign::kSigned);
 
-// The number of bounds (see above) that the largest sum must exceed to count as more than noise.
+// The largest sum must exceed this many bounds to count as more than noise.
 inline constexpr double kNoiseFactor = 8;
 
 struct GradientSum {

@@ -59,8 +59,7 @@ TEST(Gradient, ScoresOfAQuadraticForm) {
   for (std::size_t j = 0; j < 6; ++j) EXPECT_NEAR(scores[j], 2 * value[j], 1e-5);  // float32 products
 }
 
-// The gradient with respect to a layer norm's input, given the one with respect to its output, in float32 throughout as
-// in a backward pass. Its sum over dimensions is zero except for rounding.
+// A layer norm's input gradient from its output gradient, in float32. Over dimensions it sums to zero up to rounding.
 Tensor<float> layer_norm_backward(const Tensor<float>& input, const Tensor<float>& gradient) {
   const std::size_t width = input.extent(1);
   Tensor<float> result(input.shape());
@@ -103,7 +102,7 @@ TEST(GradientSum, IsRoundingNoiseBeforeALayerNorm) {
   }
 }
 
-// Several pre-layer-norm blocks with residuals: each adds the gradient of its own norm to the one that bypasses it.
+// Pre-layer-norm blocks with residuals: each adds its norm's gradient to the one that bypasses it.
 TEST(GradientSum, IsRoundingNoiseAtTheBottomOfADeepModel) {
   Random random(3);
   const std::size_t width = 256;
@@ -120,7 +119,6 @@ TEST(GradientSum, ASumFarSmallerThanTheGradientIsStillSeen) {
   Tensor<float> gradient = layer_norm_backward(random_array(12, 128, random), random_array(12, 128, random));
   for (float& value : gradient.span()) value += 0.001F;
   EXPECT_FALSE(gradient_sum(gradient.view()).is_rounding_noise);
-  // A gradient of zero has a meaningless sum.
   EXPECT_TRUE(gradient_sum(Tensor<float>({2, 3}).view()).is_rounding_noise);
 }
 

@@ -1,22 +1,20 @@
 // Insertion and deletion curves: is a ranking of a picture's patches faithful to the model?
 //
-// Problem. A method claims that a class was recognized in certain patches. If so, the class's probability should fall
-// early when those patches are removed first, and rise early when they are restored first.
+// Problem. A method claims that a class was recognized in certain patches. If so, its probability should fall early
+// when they are removed first, and rise early when they are restored first.
 //
 // Definition (Petsiuk, Das & Saenko, *RISE*, BMVC 2018; Samek et al., IEEE TNNLS 2017). Let pi order the n patches by
 // decreasing importance, and f(S) be the probability of a class when the patches in S are removed (blanked).
 //
 //     deletion:   d_k = f({pi_1 ... pi_k}),        insertion:   i_k = f({pi_(k+1) ... pi_n}),      k = 0 ... n.
 //
-// Both run over k / n in [0, 1]; the area under each is computed by the trapezoidal rule. A small area under the
-// deletion curve and a large one under the insertion curve speak for the method. Removing the least important patches
-// first gives the insertion curve in reverse. An uninformed order gives the same expected area for both.
+// Both run over k / n in [0, 1]; the area under each is computed by the trapezoidal rule. A small deletion area and a
+// large insertion area speak for the method. Removing the least important patches first gives the insertion curve in
+// reverse. An uninformed order has the same expected area for both.
 //
-// Ties have no order: patches of equal value (or with overlapping enclosures [value, value + gap]) are shuffled, so
-// that a method that distinguishes nothing scores like a random order.
+// Ties (equal values or enclosures that meet) are shuffled: a method that distinguishes nothing scores like chance.
 //
-// Removing patches takes a picture out of the model's training distribution, whatever replaces them. The curves compare
-// methods on the same pictures with the same blank, and mean little by themselves.
+// Pictures without patches are unlike the training data, so curves only compare methods on the same pictures and blank.
 //
 // References:
 //   V. Petsiuk, A. Das and K. Saenko, RISE: Randomized Input Sampling for Explanation of Black-box Models, BMVC 2018:
@@ -40,9 +38,9 @@
 
 namespace attnflow {
 
-// Returns positions by decreasing value, with ties shuffled by `seed`. gaps: empty, or the width of each value's
-// enclosure; patches whose enclosures meet, directly or through others, form one tie. O(n log n). Throws Error(kUsage)
-// for a value or gap that is not finite, or a different number of gaps.
+// Returns positions by decreasing value, with ties shuffled by `seed`. gaps: empty, or the width of each enclosure;
+// those that meet, directly or through others, form one tie. O(n log n). Throws Error(kUsage) for non-finite values or
+// gaps, or a different number of gaps.
 std::vector<std::size_t> importance_order(std::span<const double> values, std::uint64_t seed,
                                           std::span<const double> gaps = {});
 
@@ -50,8 +48,7 @@ std::vector<std::size_t> importance_order(std::span<const double> values, std::u
 // possible; `steps` is at least 1, and limited to n. Throws Error(kUsage) for no patches or no steps.
 std::vector<std::size_t> curve_points(std::size_t n, std::size_t steps);
 
-// Applies the trapezoidal rule over x_j = points[j] / points.back(). Throws Error(kUsage) unless there are as many
-// values as points, and at least two.
+// Trapezoidal rule over x_j = points[j] / points.back(). Throws Error(kUsage) for different lengths, or fewer than two.
 double area_under_curve(std::span<const std::size_t> points, std::span<const double> values);
 
 }  // namespace attnflow

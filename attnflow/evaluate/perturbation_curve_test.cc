@@ -44,7 +44,6 @@ TEST(ImportanceOrder, EnclosuresThatMeetAreTies) {
     seen.insert(order);
   }
   EXPECT_EQ(seen.size(), 6U);
-  // The widest enclosure extends over the one in between.
   std::set<Order> wide;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     wide.insert(importance_order(std::vector<double>{3.0, 2.0, 1.0}, seed, std::vector<double>{0.0, 0.0, 5.0}));
@@ -91,8 +90,8 @@ TEST(AreaUnderCurve, IsThatOfTheBrokenLine) {
   EXPECT_THROW(area_under_curve(Order{0}, std::vector<double>{1.0}), Error);
 }
 
-// A model whose probability is the sum of the weights of the shown patches: the order by weight has the smallest area
-// under its deletion curve, and the area under the insertion curve is 1 minus that of removing in reverse.
+// The probability is the sum of the shown patches' weights: the order by weight has the smallest deletion area, and the
+// insertion area is 1 minus that of removing in reverse.
 TEST(AreaUnderCurve, ThrivesOnTheTrueOrder) {
   const std::vector<double> weights = {0.4, 0.1, 0.3, 0.2};
   const auto deletion = [&](const Order& order) {

@@ -1,8 +1,7 @@
 // Positional rank: how near to the top the deciding word would be in a ranking that knows only word positions.
 //
-// Problem. In many sets of sentences the deciding word is in about the same place, such as the subject at the
-// beginning. A method that prefers early tokens then looks right, whatever it measures. Its results must be compared
-// with those of its positional habit alone.
+// Problem. If the deciding word is usually in the same place, such as the subject at the beginning, a method that
+// prefers early tokens looks right, whatever it measures. Its results must be compared with its positional habit alone.
 //
 // Definition. Let v_s be a method's values for the words of sample s, divided by sum_w |v_s(w)|, and p(w) the place of
 // a word, counted from the start or from the end. The positional ranking of sample s gives each of its words the mean
@@ -11,9 +10,8 @@
 //     b_s(w) = mean { v_t(w') : t != s, p(w') = p(w) },
 //
 // and the method's positional reciprocal rank is the expected reciprocal rank (evaluate/evidence_rank.h) of the
-// deciding word by b_s. If no other sample has a word at some place, the word there comes last; several such words are
-// ties. Values that are all 0 stay 0. A method is better than its habit to the extent that its own reciprocal rank is
-// higher.
+// deciding word by b_s. Words at places that no other sample has come last, as ties. Values that are all 0 stay 0. A
+// method is better than its habit to the extent that its own reciprocal rank is higher.
 //
 // O(words of all samples). Deterministic.
 //
@@ -43,8 +41,8 @@ struct RankedWords {
   std::size_t word = 0;
 };
 
-// Returns one value per sample. A sample without values gets NaN and does not contribute to others' means. Throws
-// Error(kUsage) for a word that does not exist, or values that are not finite.
+// Returns one value per sample; NaN for a sample without values, which is left out of others' means. Throws
+// Error(kUsage) for a word that does not exist, or non-finite values.
 std::vector<double> positional_reciprocal_ranks(std::span<const RankedWords> samples, PlaceFrom from);
 
 }  // namespace attnflow

@@ -12,7 +12,6 @@ namespace attnflow::positional_rank_test {
 namespace {
 
 TEST(PositionalRank, IsTheHabitOfTheOthers) {
-  // Computed by hand: others' means at each place from the start.
   const std::vector<RankedWords> samples = {{{6.0, 3.0, 1.0}, 1}, {{1.0, 3.0}, 0}, {{0.0, 1.0, 1.0}, 2}};
   const std::vector<double> start = positional_reciprocal_ranks(samples, PlaceFrom::kStart);
   // Sample 0: places (0.25 + 0) / 2, (0.75 + 0.5) / 2, 0.5: the second is first.

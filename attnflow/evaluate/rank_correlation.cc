@@ -60,7 +60,6 @@ std::vector<double> ranks(const TieGroups& groups, SpearmanFormula formula) {
   for (std::size_t g = 0; g < count(groups); ++g) {
     const std::size_t begin = groups.begin[g];
     const std::size_t end = groups.begin[g + 1];
-    // Ranks begin + 1 to end.
     const double rank = formula == SpearmanFormula::kDenseRanks ? static_cast<double>(g + 1)
                                                                 : 0.5 * static_cast<double>(begin + end + 1);
     for (std::size_t at = begin; at < end; ++at) result[groups.order[at]] = rank;

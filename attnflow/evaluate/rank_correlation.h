@@ -1,31 +1,28 @@
 // Rank correlation between two scores of the same tokens.
 //
-// Problem. A method gives each input token a relevance, and a reference gives it an importance. Their units and
-// distributions differ, so the question is whether they order the tokens alike: replace the values by their ranks and
-// correlate the ranks (Spearman, 1904):
+// Problem. A method's relevance of tokens and a reference's importance differ in units and distribution. Do they order
+// the tokens alike? Replace values by ranks and correlate the ranks (Spearman, 1904):
 //
 //     rho = sum_i (r_i - mean r) (s_i - mean s) / sqrt(sum_i (r_i - mean r)^2  sum_i (s_i - mean s)^2),
 //
-// where r and s are *average ranks*: 1 for the smallest value, with tied values sharing the mean of the ranks that they
-// occupy. This is what scipy.stats.spearmanr computes. A vector whose values are all tied has no order and therefore no
-// correlation; it is counted separately instead of being scored 0.
+// where r and s are *average ranks*: 1 for the smallest value, with ties sharing the mean of the ranks that they
+// occupy, as in scipy.stats.spearmanr. A vector whose values are all tied has no order and therefore no correlation; it
+// is counted separately, not scored 0.
 //
 // Replication. The code of Abnar & Zuidema (2020) puts *dense ranks* (1, 2, 3, ... for the distinct values) into
 //
 //     rho' = 1 - 6 sum_i (r_i - s_i)^2 / (n (n^2 - 1)),
 //
-// which equals rho only if neither vector has ties. Ties make dense ranks small relative to n, which pulls rho' toward
-// 1: (1, 1, 2) against (2, 2, 1) gives 0.25, although the orders are opposite. kDenseRanks computes that number, for
-// comparison with theirs.
+// which equals rho only without ties. Ties make dense ranks small relative to n, which pulls rho' toward 1: (1, 1, 2)
+// against (2, 2, 1) gives 0.25, although the orders are opposite. kDenseRanks computes it, for comparison with theirs.
 //
-// Ties of enclosures. A value may be known only to lie in [v, v + gap], as for flow. Two values whose enclosures share
-// a point have no known order, so they count as tied. Since ties must be transitive (a with b and b with c implies a
-// with c), a *tie group* is a connected component of the enclosures on the line: sort by v; a value joins the group of
-// those before it if v <= the largest v' + gap' in that group, else it starts the next group. Groups do not depend on
-// the order of the input. A chain of overlapping enclosures ties its two ends even if these do not overlap.
+// Ties of enclosures. A value may be known only to lie in [v, v + gap], as for flow. Values whose enclosures share a
+// point are tied. Since ties must be transitive, a *tie group* is a connected component of the enclosures on the line:
+// sorted by v, a value joins the group before it if v <= the largest v' + gap' in that group, else it starts the next.
+// Groups do not depend on the input's order. A chain of enclosures ties its two ends even if these do not overlap.
 //
-// Cost: O(n log n) time, O(n) memory. Deterministic. All functions throw Error (kUsage) for a value that is NaN, for
-// lengths that differ, and for a gap that is negative or not finite. Infinite values are ranked like others.
+// Cost: O(n log n) time, O(n) memory. Deterministic. All functions throw Error(kUsage) for NaN, different lengths, and
+// negative or non-finite gaps. Infinite values are ranked like others.
 //
 // References:
 //   C. Spearman, The Proof and Measurement of Association between Two Things, American J. of Psychology 15, 1904:
@@ -48,8 +45,8 @@
 
 namespace attnflow {
 
-// Returns ranks from 1 by increasing value; the members of a tie group get the mean of the ranks that the group
-// occupies (multiples of 1/2). `gaps` is empty (all 0) or has one gap per value.
+// Returns ranks from 1 by increasing value; a tie group's members get the mean of its ranks (multiples of 1/2). `gaps`
+// is empty (all 0) or has one gap per value.
 std::vector<double> average_ranks(std::span<const double> values, std::span<const double> gaps = {});
 
 // Returns the index of each value's tie group, from 1 by increasing value.
@@ -62,13 +59,13 @@ enum class SpearmanFormula {
 
 struct SpearmanOptions {
   SpearmanFormula formula = SpearmanFormula::kStandard;
-  // Gaps of the first and of the second vector, or empty. Used only during the call.
+  // Gaps of both vectors, or empty. Used only during the call.
   std::span<const double> first_gaps = {};
   std::span<const double> second_gaps = {};
 };
 
-// Returns Spearman's correlation in [-1, 1] (kStandard), or nothing when there are fewer than two values or when all
-// values of either vector are tied. Equal orders give exactly 1, opposite orders exactly -1 (kStandard).
+// Returns Spearman's correlation in [-1, 1] (kStandard), or nothing for fewer than two values or a vector that is all
+// ties. Equal orders give exactly 1, opposite orders exactly -1 (kStandard).
 std::optional<double> spearman(std::span<const double> first, std::span<const double> second,
                                const SpearmanOptions& options = {});
 

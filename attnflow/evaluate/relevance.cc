@@ -33,7 +33,6 @@ std::vector<double> of_output_token(TensorView<const double> values, std::size_t
   return {chosen.span().begin(), chosen.span().end()};
 }
 
-// Folds over all output tokens, starting with the first.
 template <typename Fold>
 std::vector<double> folded(TensorView<const double> values, const Fold& fold) {
   std::vector<double> result = of_output_token(values, 0);

@@ -1,24 +1,22 @@
-// Relevance: from a method's matrix V[output_token, input_token] to one number per input token.
+// Relevance: reduces a method's matrix V[output_token, input_token] to one number per input token.
 //
-// Problem. Raw attention, rollout and flow give a value for every pair of an output token i and an input token j. A
-// reference score (importance.h) has one number for each j. There are three ways to reduce the matrix:
+// Problem. Raw attention, rollout and flow give a value for every pair of output token i and input token j; a reference
+// score (importance.h) has one for each j. There are three ways to reduce the matrix:
 //
 //     of one output token   R_j = V[i, j], where the prediction is read from token i (CLS, mask, last). Used in the
 //                           verb-number tables of Abnar & Zuidema (2020), with i = CLS.
 //     maximum               R_j = max_i V[i, j], over all output tokens. Used in their SST-2 table.
 //     sum                   R_j = sum_i V[i, j].
 //
-// Layer 1 is a check on all three: there rollout is (1 - rho) W + rho I, so its sums are (1 - rho) times those of raw
-// attention plus rho, and rank alike; for one output token i, only R_i changes, and all others rank alike.
+// Layer 1 is a check on all three: rollout there is (1 - rho) W + rho I, so its sums are (1 - rho) times those of raw
+// attention plus rho, and rank alike; for one output token i, only R_i changes rank relative to the others.
 //
-// Enclosures. If V[i, j] is known to lie in [V, V + G], R_j lies in [R_j, R_j + gap_j]: the maximum is at least the
-// largest low end and at most the largest high end; the gaps of a sum add up. Gaps cause ties in rankings
-// (rank_correlation.h).
+// Enclosures. If V[i, j] is in [V, V + G], R_j is in [R_j, R_j + gap_j]: the maximum lies between the largest low end
+// and the largest high end; gaps of a sum add up. Gaps cause ties in rankings (rank_correlation.h).
 //
-// Selection. Special tokens ([CLS], [SEP], ...) take part in every matrix but may be left out of a ranking. select()
-// keeps the marked positions of a vector, so that relevance, gaps and importance can be restricted consistently.
+// Selection. select() drops tokens such as [CLS] from relevance, gaps and importance, though not from the matrices.
 //
-// Cost: O(n^2) for n output and n input tokens. Deterministic: sums start at output token 0. Throws Error (kUsage) for
+// Cost: O(n^2) for n output and n input tokens. Deterministic: sums start at output token 0. Throws Error(kUsage) for
 // shapes that do not match, no output token, an output token out of range, and NaN.
 //
 // References:
@@ -58,17 +56,16 @@ struct Relevance {
   std::vector<double> gaps;    // one per input token, or empty if the values are exact
 };
 
-// `values` is [output_token, input_token]. The result is exact: it has no gaps.
+// `values` is [output_token, input_token]. The result has no gaps.
 Relevance relevance(TensorView<const double> values, const RelevanceOptions& options = {});
 
 // Likewise with a gap for each value, in an array of the same shape.
 Relevance relevance(TensorView<const double> values, TensorView<const double> gaps,
                     const RelevanceOptions& options = {});
 
-// Returns the values at positions whose mark in `keep` is true, in order. `keep` has one mark per value.
+// Returns the values whose mark in `keep`, one per value, is true, in order.
 std::vector<double> select(std::span<const double> values, const std::vector<bool>& keep);
 
-// Selects values and gaps alike.
 Relevance select(const Relevance& relevance, const std::vector<bool>& keep);
 
 }  // namespace attnflow

@@ -15,7 +15,6 @@ namespace {
 
 using Values = std::vector<double>;
 
-// Row-stochastic, like attention.
 Tensor<double> random_attention(std::size_t n, Random& random) {
   Tensor<double> attention({n, n});
   for (std::size_t i = 0; i < n; ++i) {
@@ -26,7 +25,6 @@ Tensor<double> random_attention(std::size_t n, Random& random) {
   return attention;
 }
 
-// Rollout of layer 1: A = 0.5 W + 0.5 I.
 Tensor<double> first_rollout(const Tensor<double>& attention) {
   Tensor<double> mixing(attention.shape());
   for (std::size_t i = 0; i < attention.extent(0); ++i) {
@@ -85,7 +83,6 @@ TEST(Relevance, GapsEnclose) {
   }
 }
 
-// Whatever the true values are, their relevance lies in the enclosure.
 TEST(Relevance, GapsEncloseEveryTruth) {
   Random random(3);
   for (int trial = 0; trial < 50; ++trial) {

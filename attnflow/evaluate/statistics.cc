@@ -13,7 +13,6 @@
 namespace attnflow {
 namespace {
 
-// Independent streams of one seed.
 enum Stream : std::uint64_t { kBootstrap = 0, kSignFlip = 1 };
 
 void check_values(double confidence) {
@@ -44,7 +43,7 @@ std::vector<double> without_missing(std::span<const double> values) {
   return present;
 }
 
-// The quantile of sorted values, linear between neighbors.
+// Linear interpolation between neighbors.
 double quantile(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -52,11 +51,9 @@ double quantile(const std::vector<double>& sorted, double q) {
   return std::lerp(sorted[below], sorted[below + 1], place - static_cast<double>(below));
 }
 
-// P(|Z| > z) for a standard normal Z.
 double two_sided_p(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
-// The z with P(|Z| <= z) = confidence, by bisection: between 0 and 10, two_sided_p falls from 1 to less than the
-// smallest 1 - confidence.
+// The z with P(|Z| <= z) = confidence, by bisection: two_sided_p(10) is less than the smallest 1 - confidence.
 double normal_bound(double confidence) {
   double low = 0;
   double high = 10;
@@ -107,7 +104,6 @@ void weighted_sums(const SampleRows& rows, const std::vector<double>& weights, s
   }
 }
 
-// How often each sample is drawn when as many are drawn as there are.
 void draw_multiplicities(Random& random, std::vector<double>& weights) {
   std::fill(weights.begin(), weights.end(), 0.0);
   for (std::size_t draw = 0; draw < weights.size(); ++draw) weights[random.below(weights.size())] += 1;
@@ -121,7 +117,6 @@ void draw_signs(Random& random, std::vector<double>& weights) {
   }
 }
 
-// Runs body(resample, weights) for every resample, with weights from its own generator.
 template <typename Draw, typename Body>
 void for_each_resample(const SampleRows& rows, const ResamplingOptions& options, Stream stream, const Draw& draw,
                        const Body& body) {
@@ -268,8 +263,7 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
   double sum_negative = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) (positive[i] ? sum_positive : sum_negative) += ranks[i];
 
-  // Under exchangeable signs the statistic has mean sum r / 2 and variance sum r^2 / 4, which is the usual formula with
-  // the correction for ties.
+  // Under exchangeable signs the statistic has mean sum r / 2 and variance sum r^2 / 4, tie correction included.
   double variance = 0;
   for (const double rank : ranks) variance += 0.25 * rank * rank;
   WilcoxonTest test;

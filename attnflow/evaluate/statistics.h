@@ -1,14 +1,13 @@
-// Statistics of a mean over samples: its uncertainty, and whether one method's mean differs from another's.
+// Statistics of a mean over samples: its uncertainty, and whether two methods' means differ.
 //
-// Problem. A table cell (one method at one layer) is the mean of some number, such as a rank correlation, over samples.
-// Cells share the samples, and a few samples may have no value in a cell (a constant vector has no correlation). The
-// values of a cell are x_1 .. x_n, NaN where a sample has none:
+// Problem. A table cell (one method at one layer) is the mean of some number over samples, which cells share. A few may
+// have no value in a cell (a constant vector has no correlation). A cell's values are x_1 .. x_n, NaN where missing:
 //
 //   mean     sum x_i / n
 //   std      sqrt(sum (x_i - mean)^2 / (n - 1)), the sample standard deviation (of the samples, not of the mean)
-//   interval percentile bootstrap (Efron, 1979) of the mean: draw as many samples as there are, with replacement, take
-//            the mean, repeat; the interval goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of
-//            these means (linear interpolation between neighbors, as in numpy.percentile).
+//   interval percentile bootstrap (Efron, 1979) of the mean: draw n samples with replacement, take their mean, repeat;
+//            the interval goes from the (1 - confidence) / 2 to the (1 + confidence) / 2 quantile of these means
+//            (linear interpolation between neighbors, as in numpy.percentile).
 //
 // Two methods on the same samples are compared by their differences d_i = x_i - y_i, over the samples that have both:
 //
@@ -23,15 +22,14 @@
 //
 // All p values are two-sided and not corrected for the number of comparisons.
 //
-// Method. All cells are computed in one sweep with the same draws: one resample is one vector of weights (how often
-// each sample was drawn, or its sign), which multiplies all cells at once. So the cells of a table share their
-// resamples, and the interval of a difference is consistent with the resamples of the two cells. A resample that
-// happens to draw only samples without a value in a cell is excluded from that cell's quantiles.
+// Method. One sweep computes all cells with the same draws: a resample is a vector of weights (how often each sample
+// was drawn, or its sign), which multiplies all cells at once. So the interval of a difference is consistent with the
+// resamples of its two cells. A resample with only samples that a cell lacks is excluded from that cell's quantiles.
 //
 // Cost: O(resamples * samples * cells) time (10,000 * 2,000 * 72: about a second), 8 bytes per resample and cell.
 //
-// Determinism: resample r has its own generator, seeded by (seed, r); the result is the same for any number of threads.
-// Errors: Error (kUsage) for wrong shapes, infinite values, no resamples, and a confidence outside (0, 1).
+// Determinism: resample r has its own generator, seeded by (seed, r), so results do not depend on the number of
+// threads. Errors: Error(kUsage) for wrong shapes, infinite values, no resamples, and a confidence outside (0, 1).
 //
 // References:
 //   B. Efron, Bootstrap Methods: Another Look at the Jackknife, Annals of Statistics 7, 1979:
@@ -67,17 +65,15 @@
 
 namespace attnflow {
 
-// Marks a missing value of a sample.
 inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Returns the mean; NaN for no values. Any NaN among the values makes it NaN (likewise for standard_deviation).
+// NaN for no values, or if any value is NaN (likewise for standard_deviation).
 double mean(std::span<const double> values);
 
-// Returns the median, for an even number of values the mean of the middle two; NaN for no values. Values must not be
-// NaN.
+// The mean of the middle two for an even number; NaN for no values. Values must not be NaN.
 double median(std::span<const double> values);
 
-// Returns the sample standard deviation (divisor n - 1); NaN for fewer than two values.
+// With divisor n - 1; NaN for fewer than two values.
 double standard_deviation(std::span<const double> values);
 
 struct Interval {
@@ -86,8 +82,8 @@ struct Interval {
 };
 
 // Returns Wilson's score interval (Wilson, 1927) for the probability underlying `successes` out of `count`: all p with
-// |successes / count - p| <= z sqrt(p (1 - p) / count). Stays in [0, 1] and keeps its confidence when successes are few
-// or nearly all, unlike mean +- z std. [0, 1] for a count of 0.
+// |successes / count - p| <= z sqrt(p (1 - p) / count). Unlike mean +- z std, it stays in [0, 1] and keeps its
+// confidence for few successes or failures. [0, 1] for a count of 0.
 Interval wilson_interval(std::size_t successes, std::size_t count, double confidence = 0.95);
 
 struct WilcoxonTest {
@@ -97,7 +93,7 @@ struct WilcoxonTest {
   double p = 1;           // two-sided, normal approximation (rough for a count below about 10)
 };
 
-// Returns nothing if no difference remains. Differences must be finite.
+// Returns nothing if all differences are zero. Differences must be finite.
 std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differences);
 
 struct ResamplingOptions {
@@ -120,7 +116,6 @@ struct Summary {
 // Returns one summary per cell. `values` is [cell, sample], NaN where a sample has no value in a cell.
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options = {});
 
-// Likewise for one cell.
 Summary summarize(std::span<const double> values, const ResamplingOptions& options = {});
 
 struct PairedComparison {
@@ -129,12 +124,10 @@ struct PairedComparison {
   std::optional<WilcoxonTest> wilcoxon;  // nothing if all differences are zero
 };
 
-// Comparison c compares first[c] with second[c]; both are [comparison, sample] with the same samples in the same order,
-// NaN where a sample has no value.
+// Compares first[c] with second[c], both [comparison, sample] with the same samples in order, NaN for missing values.
 std::vector<PairedComparison> compare_paired(TensorView<const double> first, TensorView<const double> second,
                                              const ResamplingOptions& options = {});
 
-// Likewise for one comparison.
 PairedComparison compare_paired(std::span<const double> first, std::span<const double> second,
                                 const ResamplingOptions& options = {});
 

@@ -84,7 +84,6 @@ TEST(Statistics, WilcoxonAgreesWithSciPy) {
   EXPECT_THROW(wilcoxon_signed_rank(Values{1, kMissing}), Error);
 }
 
-// The definition without a sweep: one cell, one draw at a time, the mean of the drawn samples.
 Interval naive_bootstrap(const Values& values, const ResamplingOptions& options) {
   Values means;
   for (std::size_t resample = 0; resample < options.resamples; ++resample) {
@@ -152,8 +151,7 @@ TEST(Bootstrap, AgreesWithSciPyUpToChance) {
   }
 }
 
-// The share of all sign choices whose sum is at least as large, counted by SciPy. The tolerance is six standard
-// deviations of 10^5 flips.
+// SciPy counts all sign choices whose sum is at least as large. Tolerance: six standard deviations of 10^5 flips.
 TEST(SignFlip, AgreesWithAllSignChoices) {
   for (const nlohmann::json& example : golden_cases("samples")) {
     const Values differences = example.at("differences").get<Values>();
@@ -190,7 +188,7 @@ TEST(ComparePaired, UsesTheSamplesThatHaveBoth) {
   EXPECT_FALSE(found[1].wilcoxon);
 }
 
-// The interval of a difference uses the draws of the two cells: shifting one method by a constant shifts it.
+// A difference's interval uses the draws of the two cells, so shifting one method by a constant shifts it.
 TEST(ComparePaired, SharesDrawsWithTheSummaries) {
   const Tensor<double> values = random_cells(1, 50, 0, 9);
   const Tensor<double> zeros({1, 50});

@@ -13,15 +13,13 @@
 namespace attnflow {
 namespace {
 
-constexpr std::string_view kNumber = "id:";  // of a class or a token
+constexpr std::string_view kNumber = "id:";
 
-// The whole of `digits`, below `limit`.
 std::optional<std::size_t> number_below(std::size_t limit, std::string_view digits) {
   const std::optional<std::size_t> number = internal::parse_number(digits);
   return number && *number < limit ? number : std::nullopt;
 }
 
-// The names that an option takes: keywords, and the classes.
 std::vector<std::string> keywords_and(const std::vector<std::string>& labels, std::string_view option) {
   std::vector<std::string> names = {"auto"};
   if (option == "against") names.insert(names.end(), {"rest", "none"});
@@ -33,7 +31,7 @@ std::size_t class_named(const char* option, const std::string& asked, const Targ
   if (const auto label = label_named(asked, names.labels)) return *label;
   const std::size_t spaces = std::min(asked.size(), asked.find_first_not_of(' '));
   if (const auto label = label_named(asked.substr(spaces), names.labels)) return *label;
-  constexpr std::size_t kMaxNamed = 10;  // a model of pictures may have a thousand
+  constexpr std::size_t kMaxNamed = 10;  // image models may have a thousand classes
   std::vector<std::string> shown(names.labels.begin(), names.labels.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                                   kMaxNamed, names.labels.size())));
   if (names.labels.size() > kMaxNamed) shown.emplace_back("...");
@@ -42,8 +40,7 @@ std::size_t class_named(const char* option, const std::string& asked, const Targ
                               internal::did_you_mean(asked, keywords_and(names.labels, option)));
 }
 
-// A keyword that the option has not, or has in other letters, names no token: --against all would be taken for the
-// word.
+// Refuses keywords of other options or in other case: --against all would otherwise be taken for the word.
 void refuse_keyword(const std::string& option, const std::string& asked) {
   const std::string word = internal::lower(asked);
   const bool of_all = word == "all" || word == "others";
@@ -65,7 +62,6 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
     throw internal::usage_error("--{}: expected the id of a token from id:0 to id:{}, found '{}'", option,
                                 names.vocabulary - 1, asked);
   }
-  // It stands after a space anyway.
   const std::vector<std::int64_t> pieces =
       names.word_to_ids(asked.substr(std::min(asked.size(), asked.find_first_not_of(' '))));
   if (pieces.empty() || pieces.front() < 0 || static_cast<std::size_t>(pieces.front()) >= names.vocabulary) {
@@ -88,7 +84,7 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
                               tokens - 1, asked);
 }
 
-// `usual`: of --against auto; `what` is named; named(option, asked) is its number.
+// `usual`: the value of --against auto; `what`: class or token, for messages; named(option, asked): its number.
 template <typename Named>
 AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named) {
   using Against = AskedTarget::Against;

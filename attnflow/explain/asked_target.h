@@ -1,8 +1,7 @@
-// What --target and --against name, of any model that says what it predicts.
+// Resolves --target and --against for any model that predicts something.
 //
-// Classes are named by their label, exactly or in other letters' case, by their number, or by id:N where labels are
-// numbers; tokens by a word as it would follow a space, or by id:N. A name that is a keyword, too (auto, none, rest),
-// is written with a space before it.
+// Classes are named by label (exactly, or differing only in case), by number, or by id:N if labels are numbers; tokens
+// by a word as it would follow a space, or by id:N. Keywords (auto, none, rest) as names need a leading space.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +18,24 @@
 
 namespace attnflow {
 
-// The classes of a model, or its tokens.
 struct TargetNames {
   std::string model;  // its name, for messages
   bool of_class = false;
-  std::vector<std::string> labels = {};  // of classes
-  std::size_t vocabulary = 0;            // of tokens
+  std::vector<std::string> labels = {};  // for classes
+  std::size_t vocabulary = 0;            // for tokens
   std::function<std::vector<std::int64_t>(const std::string& word)> word_to_ids = {};
   IdToText readable = {};
 
   std::string name(std::int64_t id) const;
 };
 
-// The number of a class from its name (in any case, if none has it as it stands), its number, or id:N, which is class N
-// also where N is the name of another; nothing when there is no such class.
+// Returns the class with this name (in any case, if none matches exactly), this number, or id:N (even if N is a name).
 std::optional<std::size_t> label_named(const std::string& label, const std::vector<std::string>& labels);
 
-// A word of several tokens stands for its first, which a note says. Throws Error(kUsage) for names of no class or
-// token, and the same one twice.
+// A word stands for its first token, with a note if it has more. Throws Error(kUsage) for unknown or repeated names.
 AskedTarget asked_target(const Settings& settings, const TargetNames& names, std::vector<Note>& notes);
 
-// The same where an answer is explained, of `tokens` tokens: the position of the one with which it begins, by default
-// against all others.
+// Likewise for an answer among `tokens` tokens: the position of its first token, by default against all others.
 AskedTarget asked_begin(const Settings& settings, std::size_t tokens);
 
 }  // namespace attnflow

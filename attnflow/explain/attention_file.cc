@@ -86,7 +86,7 @@ AttentionInput read_attention(const std::filesystem::path& path, const ExplainOp
   const std::string source = fmt::format("{}: attention", path.string());
   if (array) {
     Shape& shape = array->shape;
-    // torch.stack(output.attentions) has the batch second, a batch of such stacks first.
+    // In torch.stack(output.attentions) the batch is the second dimension, in a batch of such stacks the first.
     if (shape.size() == 5 && (shape[1] == 1 || shape[0] == 1)) shape.erase(shape.begin() + (shape[1] == 1 ? 1 : 0));
     using Weights = std::variant<Tensor<float>, Tensor<double>>;
     const bool wide = options.renormalize || array->dtype == DType::kF64;

@@ -1,4 +1,3 @@
-// Attention in array files.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +7,9 @@
 
 namespace attnflow {
 
-// Reads .npz (key "attention", and with a mixing of contributions those of contribution_arrays.h; optional "tokens"
-// and "special"), .npy (just the array) or .safetensors (tensor "attention"). Any float type. Throws as
-// attention_stack(), set_tokens() and the readers of files.
+// Reads .npz (key "attention", and for contribution mixings the keys of contribution_arrays.h; optional "tokens" and
+// "special"), .npy (just the array) or .safetensors (tensor "attention"), of any float type. Throws as
+// attention_stack(), set_tokens() and the file readers.
 AttentionInput read_attention(const std::filesystem::path& path, const ExplainOptions& options);
 
 }  // namespace attnflow

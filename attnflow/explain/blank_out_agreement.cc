@@ -15,12 +15,12 @@
 namespace attnflow {
 namespace {
 
-// What a map says of the tokens, [n]; nothing where the report does not hold it.
+// A map's values by token, [n]; absent if the report does not have it.
 struct Map {
   std::optional<std::size_t> layer;
   std::vector<double> values;
-  std::vector<double> gaps;    // of flow
-  bool is_for_target = false;  // larger speaks for the target, not just of it
+  std::vector<double> gaps;    // for flow
+  bool is_for_target = false;  // larger values speak for the target, not just about it
 };
 
 std::optional<Map> map_of(const Report& report, Method method, std::size_t output_token) {
@@ -65,7 +65,7 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
                                       const BlankedInput& input) {
   BlankOutAgreement agreement{.quantity = input.quantity, .value = found.value, .blank = input.blank, .maps = {}};
   const std::optional<std::size_t> position = input.position;
-  std::vector<bool> excluded(report.input.tokens.size(), false);  // of what rankings leave out
+  std::vector<bool> excluded(report.input.tokens.size(), false);  // left out of rankings
   if (report.generation) {
     for (const ExcludedTokens& rule : report.generation->excluded) {
       for (const std::size_t j : rule.tokens) excluded[j] = true;
@@ -74,8 +74,8 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
   std::vector<std::size_t> compared;
   for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
     const std::vector<std::size_t>& group = input.groups[j];
-    const bool is_mask = position && !report.model.causal &&
-                         std::find(group.begin(), group.end(), *position) != group.end();  // what is predicted
+    const bool is_mask =
+        position && !report.model.causal && std::find(group.begin(), group.end(), *position) != group.end();
     const bool is_unseen = position && report.model.causal && group.front() > *position;
     if (!report.input.tokens[j].special && !excluded[j] && !is_mask && !is_unseen) compared.push_back(j);
   }

@@ -1,9 +1,8 @@
-// How the maps of a report agree with what the model says once tokens are blanked (report/report_scores.h has the
-// definition). Whoever has the model runs it; this says what the runs mean.
+// Agreement between a report's maps and the model's output once tokens are blanked (report/report_scores.h has the
+// definition). The caller runs the model; this interprets the runs.
 //
-// It costs a run of the model for each token, so that it is given where blank-out is asked for, beside every
-// explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of attention that end in
-// the prediction where it takes no more than kCheckWork.
+// It costs a model run per token. It is computed with blank-out, with every explanation of one prediction up to
+// kAgreementWork, and with attention maps that end in the prediction up to kCheckWork.
 #pragma once
 
 #include <cstddef>
@@ -18,35 +17,34 @@
 
 namespace attnflow {
 
-// Floating-point operations, as 2 for each parameter and token of a run: some seconds on two processors.
+// Floating-point operations, 2 per parameter and token of a run: some seconds on two processors.
 inline constexpr double kAgreementWork = 2e11;
-// Beside maps that nobody asked to explain a prediction: some tenths of a second.
+// Likewise for maps not meant to explain a prediction: some tenths of a second.
 inline constexpr double kCheckWork = 2e10;
 
-// Whether blanking each of `groups` in an input of `tokens` stays within so many operations.
+// Whether blanking each group takes at most `work` operations.
 bool agreement_is_cheap(std::uint64_t parameters, std::size_t tokens, std::size_t groups, double work = kAgreementWork);
 
-// With F the target's value and x_j the input x whose group j is blanked.
+// F is the target's value, and x_j is the input x with group j blanked.
 struct BlankOut {
   double value = 0.0;           // F(x)
-  std::vector<double> blanked;  // F(x_j), one a group
+  std::vector<double> blanked;  // F(x_j), one per group
 
   std::vector<double> scores() const;  // F(x) - F(x_j)
 };
 
-// What was blanked, and what F is.
 struct BlankedInput {
   std::string quantity;                 // "logit difference"
-  std::string blank;                    // what stood in for blanked tokens
-  std::optional<std::size_t> position;  // the position that predicts; absent: no single one does
-  TokenGroups groups;                   // the positions of each token (or word, or patch) of the report
+  std::string blank;                    // the replacement of blanked tokens
+  std::optional<std::size_t> position;  // the predicting position; absent: no single one
+  TokenGroups groups;                   // positions of each of the report's tokens (or words, or patches)
 };
 
-// One of each method of the report but blank-out itself: their rows of `output_token`.
+// Compares each of the report's methods except blank-out itself, by its values for `output_token`.
 BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
                                       const BlankedInput& input);
 
-// A note for each of them, before all others: whether to believe what is shown comes first.
+// Adds a note for each, before all other notes: whether to believe the values comes first.
 void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes);
 
 }  // namespace attnflow

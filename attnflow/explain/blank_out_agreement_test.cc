@@ -12,7 +12,6 @@
 namespace attnflow::blank_out_agreement_test {
 namespace {
 
-// One layer of rollout between [CLS], four words and [SEP].
 Report sample() {
   Report report;
   report.settings.methods = {Method::kRollout};
@@ -36,7 +35,7 @@ BlankedInput input_of(const Report& report, std::optional<std::size_t> position 
 
 TEST(BlankOutAgreement, RanksByTheSizeOfTheDropAndLeavesOutSpecialTokens) {
   const Report report = sample();
-  // Drops: 4, -3, 2, 1 of the words; much more of special tokens.
+  // The words' drops are 4, -3, 2 and 1; special tokens' are much larger.
   const BlankOut found{.value = 5.0, .blanked = {-90.0, 1.0, 8.0, 3.0, 4.0, -80.0}};
   EXPECT_EQ(found.scores(), (std::vector<double>{95.0, 4.0, -3.0, 2.0, 1.0, 85.0}));
   const BlankOutAgreement agreement = blank_out_agreement(report, 0, found, input_of(report));
@@ -62,7 +61,7 @@ TEST(BlankOutAgreement, LeavesOutTheMaskThatIsPredicted) {
   EXPECT_EQ(agreement.maps[0].rank_correlation, -1.0);
 }
 
-// Rollout onto the token itself is all that is left where relevance does not reach it: that ranks nothing.
+// Without relevance, only rollout onto the token itself remains, which ranks nothing.
 TEST(BlankOutAgreement, LeavesOutARowThatCarriesNothing) {
   Report report = sample();
   report.settings.mixing = Mixing::kRelevance;

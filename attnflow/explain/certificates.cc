@@ -11,7 +11,7 @@
 namespace attnflow {
 namespace {
 
-// Capacities and flows are multiplied by `unit`, a power of two, after they were checked.
+// Multiplies capacities and flows by `unit`, a power of two, after checking them.
 ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedPair& pair, std::size_t start_layer,
                                  double unit) {
   const PairFlow flow = flow_of_pair(network, pair.output_token, pair.input_token);
@@ -25,7 +25,7 @@ ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedP
   certificate.input_token = pair.input_token;
   certificate.flow = flow.flow;
   certificate.flow_gap = flow.flow_gap;
-  // Layers of the network count from 1; those of the graph from the layer looked down to.
+  // The network's layers count from 1, the graph's from the start layer.
   certificate.cut_shares = cut_shares(network, flow);
   for (CutShare& share : certificate.cut_shares) share.layer += start_layer;
   certificate.only_minimum_cut = other.minimum_cut == flow.minimum_cut;
@@ -75,7 +75,7 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
         "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, and the "
         "flow between words is a mean of several");
   }
-  std::vector<Note> guesses;  // the certificate names the token that auto found
+  std::vector<Note> guesses;  // discarded: the certificate names the token that auto found
   for (const std::string& text : options.certificates) {
     const CertificatePair asked = parse_certificate(text);
     const CertifiedPair pair{resolve_token(asked.output_token, "certificate", tokens, causal, guesses),

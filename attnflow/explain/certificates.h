@@ -12,10 +12,10 @@
 
 namespace attnflow {
 
-// "cls,5" -> the two parts, which are checked as far as they can be without an input. Throws Error(kUsage).
+// Splits "cls,5" and checks the parts as far as possible without an input. Throws Error(kUsage).
 struct CertificatePair {
-  OutputToken output_token;  // not all, and no text
-  OutputToken input_token;   // the same, and not auto
+  OutputToken output_token;  // neither kAll nor kText
+  OutputToken input_token;   // likewise, and not kAuto
 };
 CertificatePair parse_certificate(const std::string& text);
 
@@ -24,12 +24,12 @@ struct CertifiedPair {
   std::size_t input_token = 0;
 };
 
-// The pairs that options.certificates name. Throws Error(kUsage) for tokens that are not there, a pair named twice, and
-// for words: a word is a set of tokens, and its flow a mean of several.
+// The pairs named by options.certificates. Throws Error(kUsage) for tokens that do not exist, repeated pairs, and
+// words: a word is a set of tokens, whose flow is a mean of several.
 std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
                                            bool causal);
 
-// Fills report.certificates: from the last of report.settings.layers down to start_layer.
+// From the last of report.settings.layers down to start_layer.
 void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
                       const ExplainOptions& options);
 

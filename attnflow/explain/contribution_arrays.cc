@@ -9,7 +9,6 @@
 namespace attnflow {
 namespace {
 
-// Throws Error(kBadFile) unless an array is [layer, ...] of these extents.
 void check_array_shape(const Tensor<float>& found, const char* name, const Shape& expected) {
   if (found.shape() == expected) return;
   throw internal::file_error("expected {} {} next to the attention, found {}", name, shape_to_string(expected),
@@ -38,7 +37,7 @@ void check_terms(const ContributionArrays& arrays, TensorView<const float> atten
   if (!arrays.output.empty()) check_array_shape(arrays.output, "output", {layers, n, hidden});
 }
 
-// x_i + sum_j T_ij: the heads' values are mixed before they are projected.
+// x_i + sum_j T_ij: mixes the heads' values before projecting them.
 Tensor<float> sum_of_terms(const LayerTerms& terms) {
   const std::size_t heads = terms.attention.extent(0);
   const std::size_t n = terms.attention.extent(1);

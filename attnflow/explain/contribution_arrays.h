@@ -1,4 +1,4 @@
-// Contributions out of array files: finished, or made of the terms of the layers that a file holds.
+// Contributions from array files: finished ones, or the terms of the layers to compute them from.
 #pragma once
 
 #include <functional>
@@ -11,30 +11,28 @@
 
 namespace attnflow {
 
-// Either contributions, or the terms; what a file does not hold is empty. G key-value heads, which divide those of the
-// attention.
+// Either contributions or terms; missing arrays are empty. G key-value heads, which divides the number of heads.
 struct ContributionArrays {
-  Tensor<double> contributions;     // [layer, query, key], the residual on the diagonal
+  Tensor<double> contributions;     // [layer, query, key], with the residual on the diagonal
   Tensor<float> values;             // [layer, position, G, width]
   Tensor<float> output_projection;  // [layer, head, width, hidden]
   Tensor<float> residual;           // [layer, position, hidden]
-  Tensor<float> output;             // [layer, position, hidden]; empty: the sum of the other terms
+  Tensor<float> output;             // [layer, position, hidden]; empty: sum of the other terms
 };
 
-// Finished contributions. Throws Error(kBadFile), which begins with `source`, unless they are [layer, query, key].
+// Throws Error(kBadFile), which begins with `source`, unless contributions are [layer, query, key].
 Tensor<double> checked_contributions(Tensor<double> contributions, std::string_view source);
 
-// Reads the arrays of these names. has(name): whether the file has it. Throws Error(kBadFile) when some of the terms
-// are there and others are not, when there are neither terms nor contributions, and for arrays that are no numbers.
+// Reads the arrays by name; has(name): whether the file has it. Throws Error(kBadFile) if only some of the terms exist,
+// if there are neither terms nor contributions, and for arrays that are not numeric.
 ContributionArrays read_contribution_arrays(const std::string& path, const std::function<bool(const char*)>& has,
                                             const std::function<Array(const char*)>& read);
 
-// Contributions without attention, and no word of what they are.
+// The error for contributions without attention whose mixing is not named.
 Error unnamed_contributions(const std::string& path);
 
-// The graph of either. `attention` [layer, head, query, key]: for terms. Layers come whole, their norms before the
-// block. Throws Error(kBadFile) for shapes that do not fit each other, and as ContributionGraphSink and
-// contribution_graph().
+// Builds the graph. `attention` [layer, head, query, key] is for terms. Layers are whole, with norms before the block.
+// Throws Error(kBadFile) for mismatched shapes, and as ContributionGraphSink and contribution_graph() do.
 AttentionGraph graph_of_arrays(const ContributionArrays& arrays, TensorView<const float> attention,
                                const ContributionOptions& options);
 

@@ -21,7 +21,6 @@ std::vector<OwnedTerms> two_layers() {
   return random_terms({.layers = kLayers, .key_heads = 2, .tokens = kTokens, .causal = true, .seed = 21});
 }
 
-// One array [layer, ...] of what every layer has.
 Tensor<float> stacked(const std::vector<OwnedTerms>& layers, Tensor<float> OwnedTerms::*member) {
   Shape shape = (layers[0].*member).shape();
   shape.insert(shape.begin(), layers.size());
@@ -69,7 +68,7 @@ TEST(ContributionArrays, WithoutOutputItIsTheSumOfTheTerms) {
   const Tensor<float> attention = stacked(layers, &OwnedTerms::attention);
   const AttentionGraph found = graph_of_arrays(read_arrays(file), attention.view(), {});
   for (std::size_t l = 0; l < kLayers; ++l) {
-    // The same with the bias taken out.
+    // Likewise without the bias.
     for (std::size_t e = 0; e < layers[l].output.size(); ++e) {
       layers[l].output.data()[e] -= layers[l].bias[e % layers[l].bias.size()];
     }

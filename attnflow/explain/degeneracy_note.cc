@@ -9,8 +9,8 @@
 namespace attnflow {
 
 std::optional<Note> degeneracy_note(const DegeneracyQuestion& question) {
-  std::vector<std::size_t> layers;  // those that are mostly degenerate
-  DegeneracyCounts all;             // of them
+  std::vector<std::size_t> layers;  // mostly degenerate ones
+  DegeneracyCounts all;             // their total
   double least = 1.0;
   double most = 0.0;
   for (const DegeneracyCounts& layer : question.layers) {
@@ -28,7 +28,7 @@ std::optional<Note> degeneracy_note(const DegeneracyQuestion& question) {
   const double columns = static_cast<double>(all.first_layer_column) / static_cast<double>(all.degenerate());
   const bool reaches_last = layers.back() == question.layers.back().layer;
   const bool all_from_first = layers.front() == question.layers[question.layers.size() - layers.size()].layer;
-  // Two layers above the bottom are the fewest that can be degenerate.
+  // Flow over fewer than two layers cannot be degenerate.
   const std::size_t bottom = question.start_layer + 1;
   const std::string fewer =
       layers.front() == bottom + 1 ? fmt::format("{}", bottom) : fmt::format("{}-{}", bottom, layers.front() - 1);

@@ -1,4 +1,4 @@
-// The note on flow that is mostly degenerate (flow/flow.h): in which layers, how much, at which end of the network.
+// The note on mostly degenerate flow (flow/flow.h): in which layers, how much, at which end of the network.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace attnflow {
 struct DegeneracyQuestion {
   std::vector<DegeneracyCounts> layers;  // every layer computed, increasing
   std::size_t start_layer = 0;
-  std::optional<std::size_t> output_token = {};  // when the values are of one alone
+  std::optional<std::size_t> output_token = {};  // if the values belong to it alone
   Mixing mixing = Mixing::kAttention;
-  DegeneracyCounts shown = {};  // of the last layer: those that views show first; values = 0: not told apart
+  DegeneracyCounts shown = {};  // last layer: the values that views show first; values = 0: not distinguished
 };
 
-// Nothing unless more than half of the values of some layer are degenerate.
+// Returns nothing unless more than half of some layer's values are degenerate.
 std::optional<Note> degeneracy_note(const DegeneracyQuestion& question);
 
 }  // namespace attnflow

@@ -53,7 +53,7 @@ void check_weights(Tensor<Weight>& weights, std::string_view source, const Expla
   }
 }
 
-// float32 that is to be renormalised becomes float64, in which the quotients are kept.
+// Converts float32 to float64 before renormalization, to keep the quotients.
 void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, const ExplainOptions& options) {
   auto* const narrow = std::get_if<Tensor<float>>(&weights);
   if (narrow == nullptr || !options.renormalize) return;
@@ -133,7 +133,7 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
                          !settings.wants(Method::kFlow);
   const bool of_all = settings.layers.empty() && !options.only_output_token;
   if (!of_layers || !(options.only_output_token || options.only_values) || (of_all && layers == 0)) return std::nullopt;
-  // What is wrong with the settings is said where they are resolved, before anything is multiplied.
+  // Errors in the settings are reported where they are resolved, before any multiplication.
   const auto is_missing = [layers](std::size_t layer) { return layer > layers; };
   if (layers > 0 && (settings.start_layer >= layers || std::ranges::any_of(settings.layers, is_missing))) {
     return std::nullopt;
@@ -151,7 +151,7 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
 AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing) {
   const std::size_t n = fused.layers.front().extent(0);
   Shape shape{fused.layers.size(), n, n};
-  // Memory that is only reserved is not taken yet: each layer is given back as its copy grows.
+  // Reserved memory is not committed yet: each layer is freed as its copy grows.
   std::vector<double> all;
   all.reserve(element_count(shape));
   for (Tensor<double>& layer : fused.layers) {

@@ -44,7 +44,7 @@ TEST(ExplainAttention, LongInputsGetTheFlowOfOneOutputToken) {
 
 std::vector<Note> notes_of(const Report& report, NoteCode code) { return test::notes_of(report.notes, code); }
 
-// Three layers of two heads over three tokens, the last of which is padding that attends to nothing.
+// Three layers of two heads over three tokens; the last is padding that attends to nothing.
 Tensor<float> padded_attention() {
   Tensor<float> weights({3, 2, 3, 3});
   for (std::size_t row = 0; row < 3 * 2 * 3; ++row) {
@@ -71,7 +71,6 @@ TEST(ExplainAttention, RowsOfZerosKeepThePosition) {
                                  ", position 2): each such position keeps only itself there.");
   };
   check(explain_attention(input, options), "heads 0 to 1");
-  // Layer by layer, as Python hands them over.
   AttentionInput by_layer;
   RunningAttention running{.source = RunningSource({.layers = {1, 2, 3}, .raw = true})};
   const Tensor<float> weights = padded_attention();
@@ -121,7 +120,7 @@ TEST(ExplainAttention, SaysHowMuchADecoderParksOnItsFirstToken) {
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_NEAR(test::value_of<double>(notes[0], "share"), 0.5, 1e-7);
   EXPECT_TRUE(notes[0].text.starts_with("50% of the output token's attention")) << notes[0].text;
-  options.settings.output_token = parse_output_token("2");  // of three tokens, half is not much
+  options.settings.output_token = parse_output_token("2");  // half is not much with three tokens
   EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kAttentionSink).empty());
   options.settings.output_token = parse_output_token("last");
   options.settings.column_mask = parse_column_mask("first");
@@ -152,7 +151,7 @@ TEST(ExplainAttention, SaysWhereASecondTokenTakesTheFirstOnesPlace) {
   options.settings.normalization = Normalization::kReceptiveField;
   EXPECT_TRUE(silent());
   options.settings.normalization = Normalization::kNone;
-  options.settings.layers = {1};  // a single layer gathers little
+  options.settings.layers = {1};  // one layer gathers little
   EXPECT_TRUE(silent());
 }
 
@@ -182,7 +181,6 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
   const std::vector<Note> notes = notes_of(report, NoteCode::kFlowDegenerate);
   ASSERT_EQ(notes.size(), 1U);
   const std::string text = note_text(notes[0]);
-  // The note agrees with the flags of the cells.
   std::vector<std::size_t> mostly;
   for (std::size_t l = 0; l < 8; ++l) {
     std::size_t count = 0;
@@ -206,8 +204,8 @@ TEST(ExplainAttention, SaysOnceWhereAndHowFlowIsDegenerate) {
 }
 
 TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
-  // Attention goes to the first token, whose column holds more than any row sends, and in the last layer nothing else
-  // is left: the top row decides, but for the first token itself.
+  // Attention goes to the first token, whose column exceeds what any row sends. In the last layer nothing else remains,
+  // so the top row decides, except for the first token itself.
   constexpr std::size_t kTokens = 24;
   Tensor<float> weights({4, 1, kTokens, kTokens});
   for (std::size_t l = 0; l < 4; ++l) {
@@ -225,7 +223,7 @@ TEST(ExplainAttention, NamesTheEndOfDegenerateFlow) {
   const std::string text = note_text(top[0]);
   EXPECT_TRUE(text.starts_with("At layer 4, ")) << text;
   test::expect_parts(text, {" are set by the last layer alone.", "(--layers 1-3)"});
-  // From layer 2 down to layer 1 there is nothing between.
+  // No layer lies between layers 2 and 1.
   options.settings.layers = {2};
   options.settings.start_layer = 1;
   EXPECT_TRUE(notes_of(explain_attention(sink, options), NoteCode::kFlowDegenerate).empty());
@@ -238,7 +236,7 @@ TEST(ExplainAttention, SaysWhenAnEnclosureIsWiderThanTheTolerance) {
   options.settings.methods = {Method::kFlow};
   options.settings.flow_tolerance = 1e-12;
   EXPECT_TRUE(notes_of(explain_attention(input, options), NoteCode::kWideGap).empty());
-  // Rows that sum to 10^6 leave larger units.
+  // Rows that sum to 10^6 have larger units.
   Tensor<float> weights = std::get<AttentionStack>(input.stack).weights();
   for (float& weight : weights.span()) weight *= 1e6F;
   input.stack = AttentionStack(weights);
@@ -262,7 +260,7 @@ TEST(ExplainAttention, SaysWhatTheTimeLimitLeft) {
   const auto widest = test::value_of<double>(notes[0], "widest");
   EXPECT_EQ(widest, *std::max_element(report.flow_gap.span().begin(), report.flow_gap.span().end()));
   EXPECT_GT(widest, 1e-6);
-  // Said of what flow left, not of what was divided afterwards.
+  // The note concerns flow before normalization.
   options.settings.normalization = Normalization::kRow;
   EXPECT_EQ(notes_of(explain_attention(input, options), NoteCode::kFlowTimeLimit), notes);
   options.settings.normalization = Normalization::kNone;
@@ -284,7 +282,7 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
     options.settings.layers = {2, 4};
     options.settings.start_layer = m;
     options.settings.normalization =
-        m == 0 ? Normalization::kNone : Normalization::kRow;  // certificates are never normalised
+        m == 0 ? Normalization::kNone : Normalization::kRow;  // certificates are never normalized
     const Report report = explain_attention(input, options);
     ASSERT_EQ(report.certificates.size(), 3U);
     const LayeredNetwork network = attention_network(graph, 4, m);
@@ -299,7 +297,7 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
       EXPECT_EQ(certificate.low, certificate.flow);
       const FlowResult all = attention_flow(graph, {.layers = {4}, .start_layer = m});
       EXPECT_NEAR(certificate.flow, all.flow(0, pairs[c][0], pairs[c][1]), 1e-15);
-      // What the report holds is a proof by itself: the same arcs, counted from layer m, are checked again.
+      // The report's certificate is a proof by itself: check the same arcs again, counted from layer m.
       PairFlow again{.flow = certificate.flow,
                      .flow_gap = certificate.flow_gap,
                      .fixed_point = {certificate.unit_exponent},

@@ -11,7 +11,6 @@
 namespace attnflow {
 namespace {
 
-// As float32, which reports have.
 Tensor<float> rounded_weights(const AnyAttentionStack& attention) {
   return std::visit(
       [](const auto& stack) {
@@ -30,7 +29,6 @@ bool looks_back_only(const Tensor<double>& contributions) {
   return true;
 }
 
-// [layer, query, key]
 Tensor<double> stacked(const std::vector<PositiveRelevance>& layers) {
   const std::size_t n = layers.front().weights.extent(0);
   Tensor<double> all({layers.size(), n, n});

@@ -1,5 +1,5 @@
-// explain_attention() for edges that were made elsewhere: layer by layer while a model ran, contributions or relevance
-// for one prediction; or contributions, or what they are made of, as arrays.
+// explain_attention() for edges made elsewhere: contributions, or relevance for one prediction, made while a model ran;
+// or contributions or their terms as arrays.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,16 @@
 
 namespace attnflow {
 
-// Throws as contribution_graph() and relevance_graph(), and Error(kUsage) for --keep-attention without attention.
+// Throws as contribution_graph() and relevance_graph() do, and Error(kUsage) for --keep-attention without attention.
 Report explain_edges(AttentionInput input, const ExplainOptions& options);
 
-// Throws as graph_of_arrays(), and Error(kUsage) for --keep-attention of a file that holds none.
+// Throws as graph_of_arrays() does, and Error(kUsage) for --keep-attention with a file that has no attention.
 Report explain_contributions(AttentionInput input, const ExplainOptions& options);
 
-// The graph of such layers, which are used up. Throws as contribution_graph().
+// Consumes the layers. Throws as contribution_graph() does.
 AttentionGraph contribution_graph(std::vector<PositiveRelevance> layers, const ContributionOptions& options);
 
-// Notes which share of the relevance argues against the target and is not shown; adds no note where it was not
-// measured.
+// Adds a note on the share of relevance that argues against the target and is not shown, if it was measured.
 void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share,
                          const std::optional<ReportTarget>& target);
 

@@ -45,7 +45,7 @@ TEST(ExplainEdges, ContributionsAreThoseOfTheSink) {
     const Report report = explain_attention(input_of(std::move(made)), asked);
     ASSERT_EQ(report.rollout.size(), expected.size());
     for (std::size_t e = 0; e < expected.size(); ++e) {
-      EXPECT_NEAR(report.rollout.data()[e], expected.data()[e], 1e-14);  // rows are divided by their sums once more
+      EXPECT_NEAR(report.rollout.data()[e], expected.data()[e], 1e-14);  // rows are normalized once more
     }
     EXPECT_EQ(report.model.heads, 3U);
     EXPECT_EQ(report.model.architecture, "family");

@@ -20,7 +20,7 @@
 namespace attnflow {
 namespace {
 
-// A causal graph, in which each position is asked of what it sees.
+// A causal graph: each position's network includes only the positions that it sees.
 class CausalGraphSource : public AttentionSource {
  public:
   explicit CausalGraphSource(AttentionGraph graph) : graph_(std::move(graph)) {}
@@ -56,7 +56,6 @@ class CausalGraphSource : public AttentionSource {
   AttentionGraph graph_;
 };
 
-// What the attention is, whatever holds it.
 struct Extent {
   std::size_t layers = 0;
   std::size_t heads = 0;
@@ -64,7 +63,6 @@ struct Extent {
   bool causal = false;
 };
 
-// Throws Error(kBadFile) where made edges do not say of each position what falls on the first.
 void check_first_shares(const MadeEdges& edges, std::size_t tokens) {
   const auto& shares = edges.first_shares;
   if (shares.size() != edges.layers.size()) {
@@ -94,7 +92,7 @@ Extent extent_of(const GenerationInput& input) {
       input.stack);
 }
 
-// The mean over heads, of every position of a layer, that falls on position 0.
+// Mean over heads of each position's attention to position 0 in a layer.
 std::vector<double> first_shares(const GenerationInput& input, std::size_t l) {
   if (!input.edges.layers.empty()) return input.edges.first_shares[l];
   if (!input.fused.layers.empty()) {

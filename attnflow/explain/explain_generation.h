@@ -1,4 +1,4 @@
-// From the attention of a finished generation to its report, without a model: what the Python package does.
+// Makes a report from a finished generation's attention without a model, for the Python package.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,21 @@
 
 namespace attnflow {
 
-// A prompt of m tokens and what a decoder made of it.
 struct GenerationInput {
-  // Causal attention between the m tokens of the prompt and all generated tokens but the last, which nothing has read,
-  // or contributions, with settings.mixing of those: one of the three.
+  // One of: causal attention or fused attention over the prompt's m tokens and all generated tokens but the last, which
+  // no position has read; or contributions, with a contribution mixing.
   AnyAttentionStack stack;
-  ZeroRows zero_rows = {};    // of the stack, with options.renormalize
+  ZeroRows zero_rows = {};    // for the stack, with options.renormalize
   FusedAttention fused = {};  // heads fused by their mean
   MadeEdges edges = {};
   ReportInput prompt = {};
-  Generation generation = {};  // text, tokens, why it ended
-  std::string name;            // of the model
+  Generation generation = {};  // text, tokens, end reason
+  std::string name;            // model name
   std::string architecture;
 };
 
-// Throws Error(kUsage) for settings that no generation takes, and mixings other than what the input is made of;
-// Error(kBadFile) for attention, and first_shares, of another number of tokens; Error(kUnsupportedModel) for attention
+// Throws Error(kUsage) for settings that no generation supports, and mixings that do not match the input;
+// Error(kBadFile) for attention or first_shares of another number of tokens; Error(kUnsupportedModel) for attention
 // that is not causal; Cancelled.
 Report explain_generation(GenerationInput input, const ExplainOptions& given, const GenerationColumns& columns = {});
 

@@ -17,7 +17,7 @@ constexpr std::size_t kPrompt = 4;
 constexpr std::size_t kGenerated = 3;
 constexpr std::size_t kTokens = kPrompt + kGenerated - 1;
 
-// Contributions: rows that sum to 1, to the same or earlier positions.
+// Rows that sum to 1 over the same and earlier positions.
 std::vector<PositiveRelevance> some_contributions() {
   std::vector<PositiveRelevance> layers;
   for (std::size_t l = 0; l < kLayers; ++l) {
@@ -53,7 +53,6 @@ ExplainOptions contributions_of() {
   return options;
 }
 
-// The row of generated token t is that of the position that chose it, in an explanation of all that it read.
 TEST(ExplainGeneration, RowsOfContributionsAreThoseOfAnExplanation) {
   AttentionInput text;
   text.edges.layers = some_contributions();

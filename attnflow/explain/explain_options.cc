@@ -21,7 +21,7 @@ void check_row_options(const ExplainOptions& options) {
 }
 
 std::vector<Option<ExplainOptions>> make_explain_options() {
-  constexpr unsigned kForFiles = kExplainCommand | kForReports | kForGenerations;  // attention from elsewhere
+  constexpr unsigned kForFiles = kExplainCommand | kForReports | kForGenerations;  // external attention
   constexpr unsigned kKept = kForExplain | kForImage | kForArrays | kForModels;
   return {
       option<&ExplainOptions::only_output_token>(

@@ -23,13 +23,13 @@ class ValueFiller {
  public:
   ValueFiller(const GenerationQuestion& question, Report& report) : question_(question), report_(report) {}
 
-  // Rows of generated tokens, each of the network of the positions that it sees.
+  // Adds the generated tokens' rows, each from the network of the positions that it sees.
   void add(Method method, Tensor<double>& values, GenerationValues& beside) {
     const MethodValues place = method_values(report_, method);
     const std::size_t layers = place.layers->size();
     const std::size_t rows = place.output_tokens->size();
     const bool by_field = report_.settings.normalization == Normalization::kReceptiveField;
-    // Every token of the row takes part in flow and in the row's sum, whether its column is kept or not.
+    // Flow and row sums involve every token of a row, even if its column is not kept.
     const bool all_columns = question_.generated_columns || by_field || method == Method::kFlow;
     values = Tensor<double>({layers, rows, columns()});
     if (question_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
@@ -108,7 +108,7 @@ double mean_of(const Tensor<double>& values) {
 }
 
 void note_generation_sink(Report& report) {
-  // What falls on the first token, but brings nothing from there, counts for attention alone.
+  // Attention on the first token that brings nothing from it matters for attention mixing only.
   if (report.settings.mixing != Mixing::kAttention) return;
   if (report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   add_sink_note(report.notes, NoteCode::kAttentionSinkGenerated, mean_of(report.generation->sink_share),
@@ -143,14 +143,14 @@ void check_generation_settings(const Settings& settings) {
          "adds one row at a time");
   expect(settings.normalization != Normalization::kRow,
          "--normalize: expected none or receptive-field for a generation, found row");
-  // While the model runs, the baseline knows no diagonal of its own.
+  // While the model runs, the baseline does not know the mixing's diagonal.
   const MixingInfo& mixing = mixing_info(settings.mixing);
   expect(settings.normalization != Normalization::kReceptiveField || mixing.needs != MixingNeeds::kTerms ||
              mixing.takes_residual(),
          fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing or relevance for a "
                      "generation, found {}",
                      mixing.name));
-  // Rows of rollout are kept as they come, and below a head's own layer lie the mean's.
+  // Rollout keeps rows as they come; layers below a head's own use the mean over heads.
   expect(
       !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
       fmt::format(
@@ -201,7 +201,7 @@ void fill_generation(Report& report, const GenerationQuestion& question) {
   if (report.settings.wants(Method::kFlow)) {
     try {
       values.add_flow();
-    } catch (const Cancelled&) {  // flow takes longest; what is cheap is kept
+    } catch (const Cancelled&) {  // flow takes longest; keep the rest
       drop_flow(report);
       report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }

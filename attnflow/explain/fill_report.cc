@@ -62,8 +62,7 @@ void note_degenerate(Report& report, const Attribution& flow) {
   DegeneracyQuestion question;
   question.start_layer = report.settings.start_layer;
   question.mixing = report.settings.mixing;
-  // The gradient's other output tokens have nothing but the identity in the layer that the score is read from: all of
-  // their values would count as degenerate.
+  // With a target, other output tokens have only the identity in the score's layer: all values would be degenerate.
   const auto shown = row_index(report.flow_output_tokens, report.output_token);
   const std::optional<std::size_t> only = report.settings.has_target() ? shown : std::nullopt;
   if (only) question.output_token = report.output_token;
@@ -74,11 +73,11 @@ void note_degenerate(Report& report, const Attribution& flow) {
   if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }
 
-// `on_first`: of each layer, how much of the output token's attention falls on the first one.
+// `on_first`: by layer, the share of the output token's attention on the first token.
 void note_sink(Report& report, const std::vector<double>& on_first, std::size_t output) {
   if (!report.model.causal || output == 0 || report.settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   const double mean = std::accumulate(on_first.begin(), on_first.end(), 0.0) / static_cast<double>(on_first.size());
-  if (mean < 2.0 / static_cast<double>(output + 1)) return;  // of few tokens each has much
+  if (mean < 2.0 / static_cast<double>(output + 1)) return;  // with few tokens, each has a large share
   add_sink_note(report.notes, NoteCode::kAttentionSink, mean, display_text(report.input, 0));
 }
 
@@ -89,7 +88,7 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   note_sink(report, on_first, output);
 }
 
-// Before words are put together and values are normalised.
+// Call before words are merged and values normalized.
 void note_next_sink(Report& report, const AttentionGraph& graph, std::size_t output) {
   const Settings& settings = report.settings;
   if (!report.model.causal || output < 2 || settings.column_mask.kind != ColumnMask::Kind::kFirst ||
@@ -117,7 +116,6 @@ void note_gradients(Report& report, const AttentionGraph& graph) {
   }
 }
 
-// What the settings mean for the input goes into the report. Returns the output token.
 std::size_t take_settings(Report& report, const ResolvedSettings& resolved) {
   report.settings.layers_named = !report.settings.layers.empty();
   report.settings.layers = resolved.layers;
@@ -135,10 +133,10 @@ void keep_values(Report& report, Method method, Attribution found) {
   report.flow_degenerate = std::move(found.degenerate);
 }
 
-// Not refused: each value says how wide its interval is. Of values that are not normalized yet.
+// A note is enough: each value states its interval's width. Call before values are normalized.
 void note_wide_intervals(Report& report, const Attribution& flow, double seconds) {
   const double asked = report.settings.flow_tolerance;
-  // Averages of an output word's pieces round.
+  // Allows for rounding in averages of an output word's tokens.
   const double tolerance = asked * (1.0 + 1e-8);
   const double widest = *std::max_element(flow.gap.span().begin(), flow.gap.span().end());
   if (widest <= tolerance) return;
@@ -155,7 +153,6 @@ void note_wide_intervals(Report& report, const Attribution& flow, double seconds
                            {"tolerance", asked}}});
 }
 
-// Of the outputs of rollout one.
 void keep_row(Attribution& found, std::size_t output) {
   const auto keep = [output](Tensor<double>& values) {
     if (values.empty()) return;
@@ -169,8 +166,7 @@ void keep_row(Attribution& found, std::size_t output) {
   keep(found.baseline);
 }
 
-// The values of a query, which come as the settings normalize them; of `row` alone where one is named. Returns how many
-// were too small to be divided by.
+// Stores a query's normalized values, or only `row` of them. Returns how many were too small to divide by.
 std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options,
                         std::optional<std::size_t> row = std::nullopt) {
   Attribution found = attribute(source, query, attribute_options(options));
@@ -184,15 +180,14 @@ std::size_t fill_values(Report& report, AttentionSource& source, const Query& qu
   return flagged;
 }
 
-// Which outputs the arrays are of.
 struct Rows {
-  bool one = false;          // the output token alone
-  bool one_of_flow = false;  // the same of flow
-  bool cut_rollout = false;  // one row of rollout is cut out of all
+  bool one = false;          // only the output token
+  bool one_of_flow = false;  // likewise for flow
+  bool cut_rollout = false;  // take one row of rollout from the full product
 };
 
-// Sets the output tokens and fills the arrays of the methods that the settings name. `output` is the output token
-// before words are merged; `graph` is what notes are made of, if there is one. Returns the pieces of each word.
+// Sets the output tokens and fills the arrays of the named methods. `output` is the output token before words are
+// merged; `graph`, if any, is used for notes. Returns each word's subword tokens.
 TokenGroups fill_arrays(Report& report, AttentionSource& source, const AttentionGraph* graph, std::size_t output,
                         const Rows& rows, const ExplainOptions& options) {
   const Settings& settings = report.settings;
@@ -240,7 +235,7 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
     };
     return static_cast<std::size_t>(std::find_if(groups.begin(), groups.end(), holds) - groups.begin());
   };
-  // Of a word's classes that of the piece that is looked at, else of its first.
+  // Among a word's token classes, keeps that of the output token, else of the first.
   const auto is_passed_over = [&](const ReportPrediction& prediction) {
     if (prediction.kind != "token-class" || !prediction.position || *prediction.position == output) return false;
     const std::vector<std::size_t>& word = groups[word_of(*prediction.position)];
@@ -252,7 +247,7 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
     if (prediction.position) prediction.position = word_of(*prediction.position);
   }
   if (report.target && report.target->position) report.target->position = word_of(*report.target->position);
-  if (report.target && report.target->kind == "answer") {  // whose numbers are positions
+  if (report.target && report.target->kind == "answer") {  // whose labels are positions
     report.target->index = word_of(report.target->index);
     if (report.target->against && report.target->against->index) {
       report.target->against->index = word_of(*report.target->against->index);
@@ -270,7 +265,6 @@ Note flagged_note(std::size_t flagged) {
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
   ReportQuestion question;
   Settings settings = report.settings;
-  // Each layer costs a pass over those below it.
   if (options.only_output_token && settings.layers.empty()) settings.layers = {report.model.layers};
   question.settings = resolve(settings, {.input = report.input,
                                          .layers = report.model.layers,
@@ -286,14 +280,14 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   note_next_sink(report, source.graph(), output);
   const bool one_row = options.only_output_token;
   const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
-  // One row of rollout by itself is multiplied from the other end, and rounded otherwise: it is cut out of all.
+  // A row of rollout multiplied from the other end would round differently, so it is taken from the full product.
   const TokenGroups words = fill_arrays(report, source, &source.graph(), output,
                                         {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row}, options);
   add_certificates(report, source, question.certified, options);
   check_finite(report);
   if (one_row) return;
 
-  // What the pictures of the graph draw: with one head, that head in the top layer and the mean below it.
+  // Graph pictures draw, with one head, that head in the top layer and the mean below it.
   AttentionGraph graph = source.take();
   for (double& weight : graph.weights.span()) weight *= graph.unit;
   graph.unit = 1.0;
@@ -361,7 +355,7 @@ void check_replay_options(const ExplainOptions& options, const ReportModel& mode
     refuse(fmt::format("--mixing attention, whose rows can be recomputed, found {}", to_text(settings.mixing)));
   }
   if (settings.discard > 0.0) refuse("no --discard, which selects the smallest weights of whole layers, found both");
-  // Flow alone takes matrices. What it needs at the least is said before the model runs.
+  // Only flow needs matrices. Reports a lack of memory before the model runs.
   std::optional<std::size_t> available = available_memory();
   if (options.max_memory > 0) available = std::min(options.max_memory, available.value_or(options.max_memory));
   if (!settings.wants(Method::kFlow) || !available) return;

@@ -1,4 +1,4 @@
-// Options of a generation's values that are the same whoever ran the model: which columns and whose flow are kept.
+// Options of a generation's values, whoever ran the model: which columns to keep, and whose flow.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,11 @@
 namespace attnflow {
 
 struct GenerationColumns {
-  bool generated_columns = false;             // keep the values on generated tokens too
-  std::vector<std::size_t> flow_tokens = {};  // generated tokens whose flow is wanted; empty: all
-  std::vector<std::size_t> flow_layers = {};  // layers that flow starts from; empty: the last of settings.layers
+  bool generated_columns = false;             // also keep values on generated tokens
+  std::vector<std::size_t> flow_tokens = {};  // generated tokens to compute flow for; empty: all
+  std::vector<std::size_t> flow_layers = {};  // layers to start flow from; empty: the last of settings.layers
 };
 
-// The rows of these options for a struct that has such members.
 template <typename Owner>
 std::vector<Option<Owner>> generation_column_options() {
   constexpr unsigned kGenerations = kForGenerate | kForGenerations;

@@ -5,9 +5,9 @@
 namespace attnflow {
 namespace {
 
-// A pass forward, the layers once more, and a pass back of twice the work.
+// A forward pass, the layers once more, and a backward pass of twice the work.
 constexpr double kPassesOfRelevance = 4.0;
-// Measured: contributions cost up to that beside the pass forward.
+// Measured upper bound of the contributions' cost in addition to the forward pass.
 constexpr double kPassesOfContributions = 4.0;
 
 bool is_about_attention(const Settings& settings, const DefaultQuestion& question) {
@@ -17,12 +17,11 @@ bool is_about_attention(const Settings& settings, const DefaultQuestion& questio
   return settings.heads != usual.heads || settings.residual != usual.residual || question.only_row || !of_last;
 }
 
-// Whether attention would not answer what a decoder is asked.
+// Whether attention would fail to answer a decoder's question.
 bool asks_of_decoder(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
   return facts.causal && facts.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
 }
 
-// What kAuto stands for.
 Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
   if (names_prediction(settings)) return Mixing::kRelevance;
   if (!asks_of_decoder(facts, settings, question)) return Mixing::kAttention;
@@ -31,7 +30,7 @@ Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const
       facts.has_gradients()) {
     return Mixing::kRelevance;
   }
-  // Receptive fields of contributions are not known while the model runs.
+  // Receptive fields of contributions are unknown while the model runs.
   const bool of_many =
       (question.predictions > 1 || question.as_it_runs) && settings.normalization != Normalization::kReceptiveField;
   if (of_many && facts.has_terms && kPassesOfContributions * pass <= kDefaultWork) return Mixing::kAlti;

@@ -19,9 +19,9 @@ namespace {
 
 using UnorderedJson = nlohmann::json;
 
-constexpr int kMaxDepth = 4;  // an object of lists has 2
+constexpr int kMaxDepth = 4;  // an object of lists has depth 2
 constexpr std::size_t kMaxShown = 60;
-constexpr double kMaxCount = 9007199254740992.0;  // 2^53: whole numbers that JSON readers agree on
+constexpr double kMaxCount = 9007199254740992.0;  // 2^53: JSON readers agree on whole numbers up to this
 
 [[noreturn]] void fail_option(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
@@ -62,7 +62,7 @@ std::size_t whole(const char* name, const char* expected, const UnorderedJson& g
   if (given.is_number_unsigned() && given.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxCount)) {
     return given.get<std::size_t>();
   }
-  // 3.0 is a whole number, too, as JSON sees it.
+  // JSON treats 3.0 as a whole number.
   if (given.is_number_float()) {
     const auto value = given.get<double>();
     if (value >= 0.0 && value <= kMaxCount && value == std::floor(value)) return static_cast<std::size_t>(value);
@@ -144,7 +144,7 @@ std::vector<std::string> OptionFields::texts(const OptionInfo& option, const Uno
   }
   limit(option.name, parts.size());
   if (option.form != OptionForm::kPairs) return parts;
-  // One text is one pair, whose parts have a comma between them.
+  // A comma separates the parts of a pair, which a text on its own also is.
   std::vector<std::string> pairs;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool joins = parts[i].find(',') == std::string::npos && i + 1 < parts.size();

@@ -1,10 +1,9 @@
-// Options by their names, as JSON has them: the fields of a request to the server, the keyword arguments of Python.
+// Options as JSON fields, in requests to the server and Python's keyword arguments.
 //
-// They have the names of the command line's options with underscores and mean what they mean there, since both are made
-// from the same tables (attribution/option.h). Values that are joined by commas on the command line may be a JSON list
-// or such a text. Everything that is wrong throws Error(kUsage), whose message begins with the name: one that does not
-// exist, one given twice, a value of a wrong type or out of range, JSON that does not parse or is nested deeper than
-// any option needs.
+// Names and meanings are those of the command line's options, with underscores, from the same tables
+// (attribution/option.h). Comma-separated values may be a JSON list or such a text. All errors throw Error(kUsage),
+// whose message begins with the name: an unknown or repeated field, a value of the wrong type or out of range, and JSON
+// that does not parse or is nested deeper than any option needs.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +20,15 @@
 
 namespace attnflow {
 
-// What may be asked for at most.
 struct OptionLimits {
-  std::size_t listed = std::numeric_limits<std::size_t>::max();       // entries of a list
+  std::size_t listed = std::numeric_limits<std::size_t>::max();       // list entries
   std::size_t layers_text = std::numeric_limits<std::size_t>::max();  // characters of "1-6,8"
   std::size_t top_k = std::numeric_limits<std::size_t>::max();
 };
 
-// The fields of an object, each read once. Reading one that is not there leaves the value as it is.
+// The fields of an object, each read once. Reading an absent field leaves the value unchanged.
 class OptionFields {
  public:
-  // Of the text of an object.
   static OptionFields parse(std::string_view json, const OptionLimits& limits);
   explicit OptionFields(nlohmann::json object, const OptionLimits& limits)
       : object_(std::move(object)), limits_(limits) {}
@@ -40,7 +37,6 @@ class OptionFields {
   void read(const char* name, std::optional<std::string>& value);
   void read(const char* name, bool& value);
 
-  // Reads the options of a table that `use` takes.
   template <typename Owner>
   void read(std::span<const Option<Owner>> table, Owner& owner, unsigned use) {
     for (const Option<Owner>& option : table) {
@@ -52,12 +48,11 @@ class OptionFields {
 
   bool has(const char* name) const { return object_.contains(name); }
 
-  // Call last: every field must be one that was asked for.
+  // Call last: throws if a field was not read.
   void finish() const;
 
  private:
   const nlohmann::json* find(const char* name);
-  // Returns false where the option is not given.
   bool read_value(const OptionInfo& option, OptionValue& value);
   std::string text(const OptionInfo& option, const nlohmann::json& given) const;
   std::vector<std::string> texts(const OptionInfo& option, const nlohmann::json& given) const;

@@ -1,4 +1,4 @@
-// Fuzz target: any text as the JSON of a request, whose options are read and checked. Built by ./dev fuzz.
+// Fuzz target: reads and checks the options of any text as a JSON request. Built by ./dev fuzz.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

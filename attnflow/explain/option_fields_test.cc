@@ -22,7 +22,7 @@ std::string refusal(const std::string& json) {
   return "";
 }
 
-// The server's tests say what each type takes (serve/api_options_test.cc).
+// The server's tests cover what each type accepts (serve/api_options_test.cc).
 TEST(OptionFields, SettingsComeFromTheTable) {
   OptionFields fields = OptionFields::parse(
       R"({"method": ["flow"], "layers": "2-3,1", "heads": 3, "mask_columns": [0, 2], "residual": 0.25})", {});

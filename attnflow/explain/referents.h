@@ -1,11 +1,11 @@
-// Referents: the words of the input whose weights are compared, as --referents names them.
+// Referents: the words whose weights are compared, named by --referents.
 //
 // A request is one of
-//   author     the word of that text as the user wrote it, else the only one that equals it but for case (Latin, Greek
+//   author     the word with that text as the user wrote it, else the only one that differs just in case (Latin, Greek
 //              and Cyrillic letters)
 //   author:2   the second word of that text, counted from 1 over both texts of a pair
-//   4          the token at that position, counted as --output-token counts it (pieces, from 0)
-// With settings.words, or asked by its text, a referent is a whole word; by position, without them, a single piece.
+//   4          the token at that position, counted as --output-token does (subword tokens, from 0)
+// With settings.words, or named by text, a referent is a whole word; otherwise a single subword token.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace attnflow {
 
-// More could not be told apart in a picture.
+// The most that a picture can distinguish.
 inline constexpr std::size_t kMaxReferents = 8;
 
-// Throws Error(kUsage) for what is wrong whatever the input is: one word alone, more than kMaxReferents, an empty one.
+// Throws Error(kUsage) for requests that are wrong for any input: a single word, more than kMaxReferents, an empty one.
 void check_referents(const std::vector<std::string>& asked);
 
-// The referents of a report whose settings and input are set, with positions of tokens that are not merged yet. Throws
-// Error(kUsage): a word that is not there, is there several times, or is asked for twice; words of several pieces when
-// flow is wanted without settings.words, since the flow to a word is not the sum of the flows to its pieces.
+// Resolves referents of a report whose settings and input are set, before words are merged. Throws Error(kUsage) for a
+// word that does not exist, is ambiguous or is repeated, and for words of several tokens when flow is requested without
+// settings.words, since the flow to a word is not the sum of flows to its tokens.
 std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& asked, const Report& report);
 
 }  // namespace attnflow

@@ -25,7 +25,6 @@ Report report_of_text() {
 }
 
 Positions positions_of(const std::string& asked, const Report& report) {
-  // The second one is there because two are needed.
   const std::vector<ReportReferent> referents = resolve_referents({asked, asked == "met" ? "author" : "met"}, report);
   return referents.front().tokens;
 }
@@ -44,7 +43,6 @@ TEST(Referents, AreFoundByTheUsersSpellingThenByLetters) {
   EXPECT_EQ(two[0].tokens, (Positions{2}));
   EXPECT_EQ(two[1].text, "M\xc3\xa4ry");
   EXPECT_EQ(two[1].tokens, (Positions{4}));
-  // The spelling decides between the two of them.
   EXPECT_EQ(positions_of("The", report), (Positions{1}));
   EXPECT_EQ(positions_of("the", report), (Positions{6}));
 }
@@ -72,7 +70,7 @@ TEST(Referents, WordsOfSeveralPieces) {
   report.settings = {};
   report.settings.words = true;
   EXPECT_EQ(positions_of("authors", report), (Positions{7, 8}));
-  EXPECT_EQ(positions_of("8", report), (Positions{7, 8}));  // the word that holds the piece
+  EXPECT_EQ(positions_of("8", report), (Positions{7, 8}));  // the word that contains the token
   expect_refused(report, {"authors", "8"}, {"expected different words, found 'authors' twice"});
 }
 

@@ -11,7 +11,6 @@
 namespace attnflow {
 namespace {
 
-// The index of the largest logit other than `but`, the first of equal ones.
 std::size_t largest(std::span<const float> logits, std::optional<std::size_t> but = std::nullopt) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -24,7 +23,6 @@ void check_logits(std::span<const float> logits, std::size_t label) {
   if (label >= logits.size()) {
     throw internal::usage_error("target: expected one of {} logits, found {}", logits.size(), label);
   }
-  // A comparison with NaN would pass over it.
   if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
     throw internal::file_error(
         "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
@@ -43,7 +41,7 @@ ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std
   check_logits(logits, asked.label.value_or(0));
   ReportTarget target;
   target.kind = kind;
-  // Against a token that was named, the best of the others.
+  // Without a named target, this is the best logit other than the one compared with.
   std::optional<std::size_t> excluded;
   if (asked.against == Against::kLabel) excluded = asked.other;
   target.index = asked.label ? *asked.label : largest(logits, excluded);

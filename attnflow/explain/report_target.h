@@ -1,5 +1,4 @@
-// Which of a model's logits are explained, and against which: the choice of --target and --against once both are
-// numbers.
+// Selects the logits to explain and to compare with, once --target and --against are numbers.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +12,25 @@
 
 namespace attnflow {
 
-// What --target and --against name.
 struct AskedTarget {
   enum class Against : std::uint8_t { kNothing, kBest, kRest, kLabel };
-  std::optional<std::size_t> label = {};  // absent: the one with the largest logit
+  std::optional<std::size_t> label = {};  // absent: the largest logit
   Against against = Against::kNothing;
   std::size_t other = 0;  // kLabel
 };
 
-// Against what a prediction stands unless something else is named: a class against all others, a token against the best
-// of the others.
+// The default comparison: a class against all others, a token against the best other one.
 AskedTarget::Against usual_against(bool of_class);
 
-// The target with its logits. `kind`: ReportTarget::kind; `name`: of a class or token.
-// Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels that are not there.
+// Returns the target with its logits. `kind`: ReportTarget::kind; `name`: names a class or token. Throws
+// Error(kBadFile) for non-finite logits, Error(kUsage) for labels that do not exist.
 ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std::span<const float> logits,
                           const IdToText& name, std::optional<std::size_t> position);
 
-// "logit difference of plural over singular": what its value is, for people who do not see the target beside it.
+// "logit difference of plural over singular": the value's name where the target is not shown.
 std::string compared_quantity(const ReportTarget& target);
 
-// "logit difference": the same for people who do.
+// "logit difference": the value's name where the target is shown.
 std::string plain_quantity(const ReportTarget& target);
 
 }  // namespace attnflow

@@ -12,11 +12,11 @@ namespace attnflow {
 
 void note_special_twice(Report& report) {
   const std::vector<InputToken>& tokens = report.input.tokens;
-  std::vector<std::string> found;  // each once
+  std::vector<std::string> found;  // without duplicates
   for (std::size_t t = 1; t < tokens.size(); ++t) {
     const InputToken& a = tokens[t - 1];
     const InputToken& b = tokens[t];
-    // One is the user's, the other is not.
+    // Exactly one is the user's.
     if (!a.special || !b.special || a.text != b.text || a.begin.has_value() == b.begin.has_value()) continue;
     std::string text = clean_line(a.text);
     if (std::find(found.begin(), found.end(), text) == found.end()) found.push_back(std::move(text));

@@ -33,8 +33,8 @@ TEST(SpecialTwice, NamesWhatStandsInTheTextAndIsAdded) {
 
 TEST(SpecialTwice, IsSilentElsewhere) {
   EXPECT_TRUE(notes_of({added("<s>"), word("a"), added("</s>")}).empty());
-  EXPECT_TRUE(notes_of({added("<s>"), word("<s>")}).empty());                // a word of that spelling
-  EXPECT_TRUE(notes_of({word("a"), added("</s>"), added("</s>")}).empty());  // a source, and what a target begins with
+  EXPECT_TRUE(notes_of({added("<s>"), word("<s>")}).empty());                   // a word with that spelling
+  EXPECT_TRUE(notes_of({word("a"), added("</s>"), added("</s>")}).empty());     // end of a source, start of a target
   EXPECT_TRUE(notes_of({written("[MASK]", 0), written("[MASK]", 7)}).empty());  // the user's own
   EXPECT_TRUE(notes_of({added("[CLS]"), written("[SEP]", 0), word("a")}).empty());
 }

@@ -18,14 +18,14 @@ constexpr std::size_t kLongestListed = 24;  // cells
 
 void mark_unknown_words(Report& report) {
   std::size_t count = 0;
-  std::vector<std::string> texts;  // each once
+  std::vector<std::string> texts;  // without duplicates
   const InputToken* last = nullptr;
   for (std::size_t t = 0; t < report.input.tokens.size(); ++t) {
     InputToken& token = report.input.tokens[t];
     token.unknown =
         !token.special && token.begin && is_unknown_piece(token.text) && own_text(report.input, t) != token.text;
     if (!token.unknown) continue;
-    // Several unknown pieces of one word are one word.
+    // Several unknown tokens of one word count once.
     const bool same_word = last != nullptr && token.word && last->word == token.word;
     last = &token;
     if (!same_word) ++count;

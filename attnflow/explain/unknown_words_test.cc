@@ -9,7 +9,7 @@
 namespace attnflow::unknown_words_test {
 namespace {
 
-// A report of these words, each a token; those with '?' in front are unknown to the tokenizer.
+// A report with one token per word; words with a leading '?' are unknown to the tokenizer.
 Report report_of(const std::vector<std::string>& words, const std::string& unknown_piece = "[UNK]") {
   Report report;
   for (std::size_t w = 0; w < words.size(); ++w) {
@@ -46,7 +46,6 @@ TEST(UnknownWords, KnownTextHasNoNote) {
   Report report = report_of({"the", "key"});
   mark_unknown_words(report);
   EXPECT_TRUE(report.notes.empty());
-  // Written by the user as such.
   Report written = report_of({"the", "[UNK]"});
   mark_unknown_words(written);
   EXPECT_FALSE(written.input.tokens[1].unknown);

@@ -11,12 +11,11 @@
 namespace attnflow {
 namespace {
 
-// Number of stored rows per product. Aligned to positions, so that the order of sums does not depend on chunks.
+// Stored rows per product. Aligned to positions, so that the order of sums does not depend on chunks.
 constexpr std::size_t kBlockRows = 64;
-// Number of new rows computed together: as many as the kernel of multiply() handles at once.
+// New rows computed together: as many as the kernel of multiply() handles at once.
 constexpr std::size_t kGroupRows = 4;
 
-// A thread's scratch memory for computing rows.
 struct Workspace {
   std::vector<double> factor;   // [group, stored rows of a block]
   std::vector<double> product;  // [group, columns of the block]
@@ -59,7 +58,7 @@ double* IncrementalRollout::append_row(Layer& layer, std::size_t position) const
   }
   Block& block = layer.blocks[index / kBlockRows];
   double* const row = block.values.data() + index % kBlockRows * block.width;
-  // If a computation ran out of memory and is retried, values of the first attempt are still here.
+  // If a computation ran out of memory and is retried, the first attempt's values are still here.
   std::fill_n(row, width_of(position), 0.0);
   return row;
 }
@@ -174,7 +173,7 @@ void IncrementalRollout::compute(std::size_t layer, const std::vector<NewRow>& r
     const std::size_t task_begin = task * task_rows;
     const std::size_t task_end = std::min(rows.size(), task_begin + task_rows);
     Workspace space;
-    // Handles all rows of the task for one block before the next, so that each block is loaded from memory once.
+    // Takes all rows of the task per block, so that each block is loaded from memory once.
     for (std::size_t begin = 0; begin < seen_by(rows[task_end - 1].position); begin += kBlockRows) {
       for (std::size_t first = task_begin; first < task_end; first += kGroupRows) {
         const std::size_t count = std::min(kGroupRows, task_end - first);

@@ -1,32 +1,28 @@
 // Rollout while a decoder generates: one new row per layer for each new token.
 //
-// Problem. A decoder has read m input tokens and continues token by token. After each token, how much of the new
-// position p comes from each input token, in every layer, without recomputing earlier positions?
+// Problem. A decoder has read m input tokens and continues token by token. How much of each new position p comes from
+// each input token, in every layer, without recomputing earlier positions?
 //
-// Definition. In a causal model a position draws only on itself and earlier positions, so the rows of rollout never
-// change once computed, and row p of R[l] = A_l R[l-1] (rollout.h) is a sum over stored rows:
+// Definition. In a causal model a position draws only on itself and earlier positions, so rows of rollout never change,
+// and row p of R[l] = A_l R[l-1] (rollout.h) is a sum over stored rows:
 //
 //     R[l][p] = rho R[l-1][p] + (1 - rho) sum over j <= p of W_l[p, j] R[l-1][j],      R[0][p] = e_p.
 //
 // Method. This is a sink: a model passes it the attention of new rows, in chunks of queries, all layers of a chunk
-// before the next one (attention_sink.h). Rows of the layers below L are kept for later positions. To read them less
-// often, single rows of weights wait until there are kBatchRows of them, or until row() is called, and are computed
-// together.
+// before the next chunk (attention_sink.h). Rows of the layers below L are kept for later positions. To read these less
+// often, single rows of weights wait until there are kBatchRows of them or until row() is called.
 //
 // Source. The first `source` positions may attend to each other, including later ones: an encoder-decoder's source, in
-// one sequence with the target (Model::info().target). They come in one chunk, and sums over j <= p then go over j <
-// source.
+// one sequence with the target (Model::info().target). They come in one chunk, with sums over j < source.
 //
 // Columns. The columns of the first `columns` positions (the prompt) are kept, or those of all.
 //
-// Cost. With m columns, a token at position p costs O(L p m) operations and O(L m) new memory, L m float64 numbers; the
-// prompt's own rows take L m^2 / 2 numbers, and the waiting rows at most kBatchRows L p. IncrementalRollout::bytes
-// gives the total in advance. The recurrence does not need the rows of layer L; those from `first_row` on are kept as
-// results.
+// Cost. With m columns, a token at position p costs O(L p m) operations and L m new float64 numbers; the prompt's own
+// rows take L m^2 / 2 numbers, and waiting rows at most kBatchRows L p. IncrementalRollout::bytes gives the total in
+// advance. The recurrence does not need rows of layer L; those from `first_row` on are kept as results.
 //
 // Exactness. float64, with sums over blocks of 64 stored rows: equal to rollout() up to rounding (1e-12 in the tests),
-// and to the bit for any number of threads. Neither the division of the tokens into chunks nor the time at which rows
-// are requested changes the result.
+// and to the bit for any number of threads, division into chunks and time of requests.
 //
 // Example:
 //
@@ -57,7 +53,7 @@ struct IncrementalRolloutOptions {
 
 class IncrementalRollout : public AttentionSink {
  public:
-  // Number of rows computed together when a model passes fewer at a time.
+  // Rows computed together when a model passes fewer at a time.
   static constexpr std::size_t kBatchRows = 16;
 
   // Throws Error(kUsage) for zero layers, a single head, discard, or a residual outside [0, 1].
@@ -67,22 +63,21 @@ class IncrementalRollout : public AttentionSink {
   // and Error(kBadFile) for weights that are negative or not finite.
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
 
-  // Likewise for weights that fused_rows() has computed from a chunk, [query, key], with this rollout's mixing.
+  // Likewise for weights of a chunk from fused_rows(), [query, key], with this rollout's mixing.
   void fused_layer(std::size_t layer, std::size_t query_begin, TensorView<const double> weights);
 
-  // Number of positions whose weights have arrived for every layer.
   std::size_t tokens() const { return layers_.back().seen; }
   // Returns R[layer][position]: the shares of the input positions 0 ... min(columns, those it attends to) - 1. `layer`
   // counts from 1; the last layer has rows from first_row on. Valid until the next call of layer(). Computes the
-  // waiting rows, so only one thread at a time may call it. Throws Error(kUsage) for a layer that does not exist, and
-  // for a position whose row is not kept or whose weights have not arrived.
+  // waiting rows, so only one thread at a time may call it. Throws Error(kUsage) for a layer that does not exist, and a
+  // position whose row is not kept or whose weights have not arrived.
   std::span<const double> row(std::size_t layer, std::size_t position) const;
 
-  // Memory of the stored rows for `prompt` tokens followed by `generated` more, in bytes.
+  // Bytes of the stored rows for `prompt` tokens and `generated` more.
   static std::size_t bytes(const IncrementalRolloutOptions& options, std::size_t prompt, std::size_t generated);
 
  private:
-  // Rows of one layer: dense blocks of rows, each as wide as its last row.
+  // A dense block of one layer's rows, each as wide as the last.
   struct Block {
     std::size_t width = 0;
     std::vector<double> values;  // [rows, width]
@@ -95,14 +90,12 @@ class IncrementalRollout : public AttentionSink {
     // Weights of the positions between `rows` and `seen`, over all positions that each attends to.
     std::vector<double> waiting;
   };
-  // A row to compute.
   struct NewRow {
     std::size_t position = 0;
     const double* weights = nullptr;  // [seen_by(position)]
     double* out = nullptr;
   };
 
-  // Number of positions that `position` attends to, starting at 0.
   std::size_t seen_by(std::size_t position) const;
   std::size_t width_of(std::size_t position) const;
   double* append_row(Layer& layer, std::size_t position) const;

@@ -1,10 +1,8 @@
-// The cost of one step of IncrementalRollout over a grid of layers L, positions p and prompt columns m, for the fits of
-// the law O(L p m) in tools/bench/rollout.py.
+// Measures a step over a grid of layers L, positions p and prompt columns m. tools/bench/rollout.py fits O(L p m).
 //
 // Each token gives one random row of weights per layer. The timed work, in CPU seconds on one thread, is a batch of as
-// many tokens as are computed together; a point is the median of several consecutive batches, per token. Before each
-// batch the caches are swept, as by a model that reads all its weights for every token, so that the stored rows come
-// from memory for every point alike.
+// many tokens as are computed together; a point is the median of consecutive batches, per token. Caches are swept
+// before each batch, as by a model that reads its weights for every token, so that stored rows come from memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +30,6 @@ constexpr std::size_t kSwept = std::size_t{16} << 20;  // numbers read before ea
 constexpr std::size_t kChunk = 128;                    // rows passed at once when not timed
 constexpr std::uint64_t kSeed = 20;
 
-// Positive random numbers, from which rows of weights are taken.
 std::vector<double> random_numbers(std::size_t count) {
   Random random(kSeed);
   std::vector<double> numbers(count);
@@ -44,7 +41,6 @@ std::vector<double> random_numbers(std::size_t count) {
 Tensor<double> random_rows(const std::vector<double>& numbers, std::size_t begin, std::size_t end) {
   Tensor<double> rows({end - begin, end});
   for (std::size_t p = begin; p < end; ++p) {
-    // Each position starts elsewhere, so that rows differ.
     const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(p % (numbers.size() - end));
     const double sum = std::accumulate(first, first + static_cast<std::ptrdiff_t>(p + 1), 0.0);
     double* const row = rows.data() + (p - begin) * end;
@@ -68,13 +64,11 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Reads more data than caches hold.
 double sweep() {
   static const std::vector<double> numbers(kSwept, 1.0);
   return std::accumulate(numbers.begin(), numbers.end(), 0.0);
 }
 
-// Measures all positions of the grid, one after another in one sequence.
 void measure(std::size_t layers, std::size_t columns, const std::vector<double>& numbers) {
   IncrementalRollout rollout({.layers = layers, .columns = columns, .mixing = {}, .threads = 1});
   const auto feed = [&](const Tensor<double>& rows) {

@@ -150,7 +150,7 @@ TEST(IncrementalRollout, KeysBehindTheLastQueryAreIgnored) {
   }
 }
 
-// An encoder-decoder: in the first layers source tokens attend to each other, and target tokens to earlier ones.
+// In the first layers source tokens attend to each other, and target tokens to earlier ones.
 TEST(IncrementalRollout, SourceTokensSeeOneAnother) {
   for (const std::size_t source : {std::size_t{5}, std::size_t{70}}) {  // fewer than wait, and more than a block
     const std::size_t tokens = source + 30;

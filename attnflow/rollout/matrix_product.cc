@@ -16,8 +16,7 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Computes rows [row_begin, row_begin + kRows) of C, all columns. `inner` may be smaller than A's row length if the
-// rest is zero.
+// Computes rows [row_begin, row_begin + kRows) of C. `inner` may exclude zeros at the end of A's rows.
 template <std::size_t kRows>
 void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::size_t columns, double* c,
                    std::size_t inner) {
@@ -56,7 +55,6 @@ void multiply_rows(const double* a, std::size_t a_stride, const double* b, std::
   }
 }
 
-// Computes at most kBlock rows, starting at the given row pointers.
 void multiply_block(const double* a, std::size_t a_stride, const double* b, std::size_t columns, double* c,
                     std::size_t inner, std::size_t rows) {
   switch (rows) {

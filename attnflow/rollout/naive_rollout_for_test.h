@@ -1,4 +1,3 @@
-// The reference that rollout is compared with.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 
 namespace attnflow::test {
 
-// A_l ... A_(m + 1) [output_token, input_token]: long double products in the order of the definition.
+// Reference: A_l ... A_(m + 1) [output_token, input_token], long double products in the definition's order.
 inline std::vector<long double> naive_rollout(const AttentionGraph& graph, std::size_t l, std::size_t m) {
   const std::size_t n = graph.tokens();
   std::vector<long double> product(n * n, 0.0L);

@@ -10,7 +10,6 @@
 namespace attnflow {
 namespace {
 
-// Sums r[i] W[i, j] over the rows of a tile.
 class RowSum : public AttentionSink {
  public:
   RowSum(const std::vector<double>& row, const MixingOptions& mixing) : row_(row), mixing_(mixing), sum_(row.size()) {}

@@ -1,19 +1,18 @@
 // The rollout row of one output token over a long prompt, without any [query, key] matrix.
 //
-// Problem. Which input tokens does position p after layer l draw on, if n is so large that even one layer's matrix (n^2
+// Problem. Which input tokens does position p after layer l draw on, if n is so large that one layer's matrix (n^2
 // numbers per head) is too much?
 //
 // Definition and method. The row is a product of a vector with matrices, r <- r A_k from layer l down to m + 1
-// (rollout.h), which needs the layers from the top. An AttentionReplay recomputes rows of any layer from queries and
-// keys, so each A_k is computed in tiles of rows that are discarded after use:
+// (rollout.h). An AttentionReplay recomputes rows of any layer from queries and keys, so each A_k is computed in tiles
+// of rows that are then discarded:
 //
 //     r'[j] = rho r[j] + (1 - rho) sum over i <= p of r[i] W_k[i, j].
 //
 // Rows i with r[i] = 0 are never computed: in the top layer, a single row remains.
 //
-// Cost. The attention weights of l - m layers are computed once more, O((l - m) H p^2 d), with O(H t n) memory for
-// tiles of t rows. float64 sums in the order of positions: the tile size matters no more than the replay's own
-// rounding.
+// Cost. The attention of l - m layers is computed once more: O((l - m) H p^2 d), with O(H t n) memory for tiles of t
+// rows. float64 sums in order of positions: tile size matters no more than the replay's own rounding.
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -54,8 +53,7 @@ struct ReplayRolloutOptions {
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
 
 // The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after 1,
-// 2, ... `layers` layers: [layers, tokens]. The baseline of receptive-field normalization (normalize.h) without a
-// matrix. O(layers * tokens).
+// 2, ... `layers` layers: [layers, tokens], the baseline of receptive-field normalization. O(layers * tokens).
 Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
 
 }  // namespace attnflow

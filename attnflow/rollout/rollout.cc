@@ -36,7 +36,7 @@ Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& option
   Tensor<double> below;  // R[l - 1, m]; empty represents the identity, l = m + 1
   std::size_t wanted = 0;
   for (std::size_t l = options.start_layer + 1; l <= layers.back(); ++l) {
-    // The first factor is copied rather than multiplied by the identity, so that R[l, l-1] is A_l to the bit.
+    // The first factor is copied, not multiplied by the identity, so that R[l, l-1] is A_l to the bit.
     const auto times_below = [&](Tensor<double> a) {
       if (below.empty()) return a;
       Tensor<double> product({n, n});

@@ -4,7 +4,7 @@
 // l comes from position j after layer m < l (m = 0: the input tokens)?
 //
 // Definition (Abnar & Zuidema, ACL 2020, equation 1). Token identity flows along edges of the attention graph in
-// proportion to their weights. The share that takes a given path is the product of its weights; summed over all paths:
+// proportion to their weights: a path's share is the product of its weights. Summed over all paths:
 //
 //     R[l, m] = A_l A_(l-1) ... A_(m+1).
 //
@@ -12,14 +12,12 @@
 // of R sum to 1 if those of every A do. R[l, l-1] = A_l.
 //
 // Method. All pairs of all layers: one product per layer from the bottom up, R[l] = A_l R[l-1], O(L n^3) time. One
-// output token: a vector from the top down, r <- r A_k, O(L n^2). While a model runs: RolloutSink keeps only the
-// running product.
+// output token: a vector from the top down, r <- r A_k, O(L n^2). RolloutSink keeps only the running product.
 //
 // Gradient-adjusted attention as published (graph/gradient_mixing.h) has row sums above 1, so values are not shares.
 // With a single head, the left factor is that head's matrix and the others are the mean over heads.
 //
-// Values are float64; matrices are row-major [output_token, input_token]. Deterministic to the bit for any thread count
-// on one machine (rollout/matrix_product.h).
+// float64, row-major [output_token, input_token]. Same bits for any thread count on one machine (matrix_product.h).
 //
 // References:
 //   S. Abnar and W. Zuidema, Quantifying Attention Flow in Transformers, ACL 2020:
@@ -53,29 +51,27 @@ struct RolloutOptions {
   std::size_t threads = 0;      // 0: one per hardware thread
 };
 
-// All pairs: [requested layers, output_token, input_token]. O(L n^3) time, O(n^2) memory in addition to the result.
-// Throws Error(kUsage) for layers out of range.
+// All pairs: [requested layers, output_token, input_token]. O(L n^3) time, O(n^2) memory plus the result. Throws
+// Error(kUsage) for layers out of range.
 Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& options = {});
 
-// Returns the row of one output token after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to the row
-// of rollout() up to rounding, because the factors are multiplied from the other end. Throws Error(kUsage) unless m < l
-// <= L and output_token < n.
+// Returns one output token's row after layer l, down to layer m: [input_token]. O((l - m) n^2). Equal to rollout()'s up
+// to rounding: factors are multiplied from the other end. Throws Error(kUsage) unless m < l <= L and output_token < n.
 std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_token, std::size_t layer,
                                 std::size_t start_layer = 0);
 
-// Rollout of all pairs while a model runs, without keeping its attention: O(n^2) memory and one product per layer.
-// After each layer the callback receives R[l, 0]. Needs whole layers, and no single head (which would need a layer's
-// matrix twice).
+// Rollout of all pairs while a model runs: O(n^2) memory, one product per layer. Needs whole layers, and no single head
+// (which would need a layer's matrix twice).
 class RolloutSink : public AttentionSink {
  public:
-  // `done` receives the layer and R[l, 0], [output_token, input_token], valid during the call. It may be empty.
+  // `done` receives R[l, 0], [output_token, input_token], after each layer, valid during the call. It may be empty.
   using LayerFunction = std::function<void(std::size_t layer, TensorView<const double> rollout)>;
-  // Throws Error(kUsage) if the options request a single head.
+  // Throws Error(kUsage) for a single head.
   explicit RolloutSink(MixingOptions options, LayerFunction done = {}, std::size_t threads = 0);
   // Layers must come in order, each once; this is not checked. Throws Error(kOther) for a chunk of a layer, and as
   // fused_weights() and add_residual() do.
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Accepts a whole layer with fused heads: W_l, the result of steps 1 to 4 of graph/mixing.h.
+  // Accepts a whole layer W_l with fused heads, the result of steps 1 to 4 of graph/mixing.h.
   void fused_layer(std::size_t layer, TensorView<const double> weights);
   // R[l, 0] for the last layer received; empty before the first.
   const Tensor<double>& result() const { return product_; }
