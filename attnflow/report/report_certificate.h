@@ -15,7 +15,7 @@ struct CertificateText {
   std::vector<std::string> arcs;       // the settings.top_k largest arcs of the cut, by falling capacity
 };
 
-// On one line each, safe to print.
+// Each on one line, safe to print.
 CertificateText certificate_text(const Report& report, const ReportCertificate& certificate, std::string_view ellipsis);
 
 }  // namespace attnflow
