@@ -30,7 +30,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-// What rows of codes say of themselves. The error is rounded up.
+// The error is rounded up.
 std::string log_fields(const RowSource& source, const char* dtype, const LogCodes& codes) {
   constexpr double kPlaces = 1e4;
   return fmt::format(R"({{"shape":{},"dtype":"{}","decades":{},"error":{},)", shape_json(source.shape()), dtype,

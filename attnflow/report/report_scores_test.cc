@@ -137,7 +137,6 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   EXPECT_EQ(row.back(), "4.25");
 }
 
-// Of each generated token, those of earlier ones kept.
 Report scored_generation() {
   Report report = test::small_generation();
   report.settings.methods.push_back(Method::kAttnLrp);
@@ -183,7 +182,6 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
             (std::vector<std::string>{"", "1", ".", "3", ",", "0", "1"}));
   EXPECT_EQ(row.back(), "-1");
   EXPECT_EQ(rows[1].back(), "");
-  // By size, whatever the sign, without what is excluded (tokens 0 and 3).
   const std::string table = terminal_table(report);
   test::expect_parts(table, {"against it), by\n  attnlrp.", " is 2.500, sun 1.500, The -0.500"});
 }
@@ -246,7 +244,7 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   EXPECT_EQ(words(0.1, 3.204),
             (Words{"none", "Don\u2019t rely on this order: " + top + "leaves the logit difference at 3.20.",
                    order + "none (0.10)."}));
-  // One step lower where another token decides; the order stays what it is.
+  // One step lower if another token decides; the order is unchanged.
   EXPECT_EQ(words(0.7, 3.0, 1, -1.3),
             (Words{"weak",
                    "Blanking agrees in part: " + top +
@@ -293,7 +291,6 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                               "with blank-out is 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
-  // A long token gives way, and no line is cut; where columns do not fit, sentences say it.
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
   report.agreement->maps.push_back(report.agreement->maps.front());
