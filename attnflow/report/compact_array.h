@@ -22,7 +22,7 @@ class RowSource {
   const Shape& shape() const { return shape_; }
   std::size_t row_length() const { return shape_.empty() ? 0 : shape_.back(); }
   std::size_t rows() const { return row_length() == 0 ? 0 : element_count(shape_) / row_length(); }
-  // Returns row `index`, copied to `scratch` unless it is contiguous in memory. Valid until scratch changes.
+  // Returns row `index`, in `scratch` unless memory holds it as it is. Valid until scratch changes.
   std::span<const double> row(std::size_t index, std::vector<double>& scratch) const;
 
  private:
@@ -40,8 +40,8 @@ struct CompactArray {
   bool undefined = false;  // some values are negative or not finite, which kLog8 and kTop write as 0
 };
 
-// Which rows are encoded: one block of neighbors, which compress together, in every `every`. 1: all rows; other values
-// only estimate the total size.
+// Encodes one block of neighboring rows, which compress together, in every `every`. 1: all rows; other values give no
+// valid array and only estimate the total size.
 struct RowSample {
   static constexpr std::size_t kBlock = 16;
   std::size_t every = 1;

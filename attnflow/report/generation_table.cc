@@ -1,6 +1,6 @@
 // Tables of a generation: per token its probability, the prompt's share of its dependence and the prompt tokens that it
 // depends on most, by rollout if present, else by the first method, in the usual layers; then one table per method
-// beside the graph.
+// outside the graph.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -213,7 +213,7 @@ struct Report {
   // `raw` if all layers were requested and heads is not a single head.
   Tensor<double> graph;
 
-  std::vector<MethodScores> scores;            // of methods beside the graph, in the order of settings.methods
+  std::vector<MethodScores> scores;            // of methods outside the graph, in the order of settings.methods
   std::optional<BlankOutAgreement> agreement;  // of a prediction that was blanked token by token
 
   std::vector<ReportCertificate> certificates;  // of the pairs asked for

@@ -26,7 +26,7 @@
 //   flow_generated, flow_normalized        float64 [f, n, k], [f, m, k]
 //   flow_tokens, flow_layers               int64 [f], [k]
 //   sink_share                             float64 [n, l]       attention on position 0
-//   attnlrp, ...                           float64 [n, m]       methods beside the graph
+//   attnlrp, ...                           float64 [n, m]       methods outside the graph
 //   attnlrp_generated, ...                 float64 [n, n]       when asked for
 //
 // Methods that were not asked for are absent.

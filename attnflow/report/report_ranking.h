@@ -43,7 +43,7 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
 // The settings.top_k input tokens with the largest values of `method` for one output token, descending, equal ones by
 // position; values are means over `layers` (positions in the method's layers; empty: all). Omits tokens with a value of
 // 0 or NaN and excluded tokens. Ties and degenerate flows are marked for a single layer. Empty if the report lacks that
-// row. Methods beside the graph, which know one prediction and no layers, rank by absolute value.
+// row. Methods outside the graph, which know one prediction and no layers, rank by absolute value.
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
                                            const std::vector<std::size_t>& layers);
 
@@ -61,8 +61,8 @@ enum class TableLayers {
 // The positions in settings.layers that tables show.
 std::vector<std::size_t> table_layers(const Report& report, TableLayers which);
 
-// Explains the marks that these tokens have; "" if none. `star` marks special tokens, `line` a token's place in the
-// table, `ring` degenerate flows.
+// Explains the marks that these tokens have; "" if none. `star` marks special tokens, `ring` degenerate flows; `line`
+// names a table's lines ("row").
 std::string marks_legend(const std::vector<RankedToken>& tokens, std::string_view star, std::string_view line,
                          std::string_view ring);
 
@@ -75,7 +75,7 @@ double excluded_share(const Report& report, const std::vector<double>& values);
 // first token, which only its own row misses. Other masks may leave rows empty.
 bool rows_sum_to_one(const Report& report);
 
-// The methods with values, including those beside the graph, in the order of settings.methods.
+// The methods with values, including those outside the graph, in the order of settings.methods.
 std::vector<Method> ranked_methods(const Report& report);
 
 // "raw, layer 6", "rollout, layers 1-6", "attnlrp": a method's numbers at settings.layers[layer].

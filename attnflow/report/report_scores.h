@@ -1,4 +1,4 @@
-// Scores by methods beside the graph for one prediction, and how far the maps of all methods may be trusted.
+// Scores by methods outside the graph for one prediction, and how far the maps of all methods may be trusted.
 //
 // With F the target's value (a logit, a difference of two; model/model.h, ScoreTarget), a method gives token j a signed
 // score s_j in units of F. Some methods promise a known sum of scores and parts that belong to no token:
