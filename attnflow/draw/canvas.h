@@ -80,7 +80,7 @@ enum class Sampling {
 struct Bitmap {
   std::shared_ptr<const std::string> png;  // the bytes of the file; never null
   Sampling sampling = Sampling::kSmooth;
-  std::string title = {};  // what it shows: the tooltip, and the text alternative
+  std::string title = {};  // the tooltip, and the text alternative
 };
 
 enum class Anchor { kStart, kMiddle, kEnd };

@@ -23,8 +23,8 @@
 
 namespace attnflow {
 
-// kEmbedded: for a frame in another page, such as a notebook cell: one card and a slim bar, without keyboard shortcuts
-// or a link to copy. On each change, reports its height by `parent.postMessage({attnflow: {height}}, "*")`.
+// kEmbedded: for a frame in another page, such as a notebook cell: one card and a slim bar, without page-wide keyboard
+// shortcuts or a link to copy. Reports each change of its height by `parent.postMessage({attnflow: {height}}, "*")`.
 enum class PageForm : std::uint8_t { kPage, kEmbedded };
 
 std::string report_html(const Report& report, PageForm form = PageForm::kPage);

@@ -23,8 +23,8 @@ namespace attnflow::internal {
 
 class LogCodes {
  public:
-  static constexpr double kDecades = 5.0;       // what is written
-  static constexpr double kMaxDecades = 600.0;  // what is read: beyond any float
+  static constexpr double kDecades = 5.0;       // written
+  static constexpr double kMaxDecades = 600.0;  // read: beyond any float
 
   explicit LogCodes(double decades = kDecades);
 
@@ -54,13 +54,13 @@ struct TopRule {
 
 // Concatenated rows, as in the document.
 struct TopRows {
-  std::vector<std::uint16_t> counts;  // of kept values, for each row
+  std::vector<std::uint16_t> counts;  // kept values, for each row
   // The kept columns per row, increasing, as differences (first the column itself, then column - previous - 1), each a
   // LEB128 varint: seven bits per byte, lowest first, the high bit set in all bytes but the last.
   std::vector<std::uint8_t> columns;
   std::vector<std::uint8_t> codes;  // of kept values
   std::vector<float> scales;        // for each row, to 12 bits
-  std::vector<float> rest;          // for each row: the sum of what is not kept, to 12 bits
+  std::vector<float> rest;          // for each row: the sum of dropped values, to 12 bits
 };
 
 // Appends a row of up to 2^32 columns; keeps at most 65535 values. Returns the kept share of the row's sum (1 for

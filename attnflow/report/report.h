@@ -59,7 +59,7 @@ struct ReportImage {
   // Pixels given to the model for the grid, after resizing and cropping. 0: unknown (an older report).
   std::size_t input_width = 0;
   std::size_t input_height = 0;
-  std::size_t input_channels = 0;  // 1: grey
+  std::size_t input_channels = 0;  // 1: gray
   // The picture as views show it: a PNG file, possibly reduced.
   std::string png;
   std::size_t png_width = 0;
@@ -73,7 +73,7 @@ struct ReportInput : InputText {
 struct ReportChoice {
   std::string label;
   double probability = 0.0;
-  std::optional<std::int64_t> id = {};  // of a generated token's: what a branch begins with
+  std::optional<std::int64_t> id = {};  // begins a branch from a generated token
 };
 
 struct ReportPrediction {
@@ -106,7 +106,7 @@ struct ReportTarget {
 
 // An input word whose weight is compared with that of others (nouns that a masked pronoun may refer to).
 struct ReportReferent {
-  std::string text;                 // as the user wrote it in the text
+  std::string text;                 // as the user wrote it
   std::vector<std::size_t> tokens;  // its positions in ReportInput::tokens, increasing; one with settings.words
 };
 
@@ -193,13 +193,13 @@ struct Report {
   ReportModel model;
   ReportInput input;
   std::vector<ReportPrediction> predictions;
-  std::optional<ReportTarget> target;  // of mixings and methods made for one prediction
+  std::optional<ReportTarget> target;  // for mixings and methods made for one prediction
 
   std::size_t output_token = 0;                 // the output token that views show first
   bool all_output_tokens = false;               // --output-token all: views show every output token where they can
   std::vector<std::size_t> output_tokens;       // positions of the rows of raw and rollout
   std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
-  std::vector<std::size_t> flow_layers;         // of a generation: the layers of flow. Empty: settings.layers
+  std::vector<std::size_t> flow_layers;         // for a generation: the layers of flow. Empty: settings.layers
 
   // W_l: fused (and masked, discarded) attention without the residual; with gradient mixing, gradient-weighted.
   Tensor<double> raw;
@@ -213,10 +213,10 @@ struct Report {
   // `raw` if all layers were requested and heads is not a single head.
   Tensor<double> graph;
 
-  std::vector<MethodScores> scores;            // of methods outside the graph, in the order of settings.methods
-  std::optional<BlankOutAgreement> agreement;  // of a prediction that was blanked token by token
+  std::vector<MethodScores> scores;            // from methods outside the graph, in the order of settings.methods
+  std::optional<BlankOutAgreement> agreement;  // for a prediction that was blanked token by token
 
-  std::vector<ReportCertificate> certificates;  // of the pairs asked for
+  std::vector<ReportCertificate> certificates;  // for the requested pairs
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked
 
   std::optional<Generation> generation;  // input.kind generation: output_tokens are m - 1, m, ...
@@ -235,7 +235,7 @@ struct MethodValues {
   const std::vector<std::size_t>* layers;
   const GenerationValues* beside;
 };
-MethodValues method_values(const Report& report, Method method);  // of one that aggregates
+MethodValues method_values(const Report& report, Method method);  // for one that aggregates
 // Those of settings.methods that aggregate and have values, in order.
 std::vector<Method> methods_present(const Report& report);
 

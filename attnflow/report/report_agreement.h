@@ -12,9 +12,9 @@ namespace attnflow::internal {
 // One map, as text that is safe to print on one line.
 struct AgreementRow {
   std::string map;               // "rollout, layers 1-6"
-  std::string token;             // which the map ranks first
+  std::string token;             // the map's top token
   std::string blanked;           // the explained quantity with that token blanked: "2.93"
-  std::string rank_correlation;  // of map and blank-out: "0.66", "none" where either orders nothing
+  std::string rank_correlation;  // between map and blank-out: "0.66", "none" if either orders nothing
   std::string verdict;           // "agrees", "agrees in part", "don't rely on this order", "" where nothing is ordered
 };
 

@@ -19,7 +19,7 @@ struct ArrayPlace {
   // of either sign.
   enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
-  const std::vector<std::size_t>* layers = nullptr;  // of the first dimension, where a report says which they are
+  const std::vector<std::size_t>* layers = nullptr;  // the first dimension's, if a report names them
 };
 
 // Calls visit(name, tensor, place) for every array that a document may hold, even if empty, in the document's order.
@@ -52,7 +52,7 @@ void for_each_array(R& report, Visit visit) {
       visit(name + "_generated", scores.generated, ArrayPlace{{n, n}, ArrayPlace::Rows::kScores});
     }
   }
-  if (report.generation) {  // whose prompt has no matrices
+  if (report.generation) {  // its prompt has no matrices
     visit("sink_share", report.generation->sink_share,
           ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole, nullptr, &report.settings.layers});
     return;

@@ -10,7 +10,7 @@
 namespace attnflow {
 
 struct CertificateText {
-  std::string title;                   // which pair, and its flow
+  std::string title;                   // the pair, and its flow
   std::vector<std::string> sentences;  // how it was checked; where the minimum cut lies
   std::vector<std::string> arcs;       // the settings.top_k largest arcs of the cut, by falling capacity
 };

@@ -187,7 +187,7 @@ TEST(GenerationJson, MayStandInAScript) {
   options.array_type = ReportArrayType::kF16;
   const std::string text = report_to_json(hostile_generation(), options);
   test::expect_no_parts(text, {"<"});
-  const nlohmann::json json = nlohmann::json::parse(text);  // also refuses what is not UTF-8
+  const nlohmann::json json = nlohmann::json::parse(text);  // also refuses invalid UTF-8
   EXPECT_EQ(json["input"]["tokens"][2]["text"], "</script>");
   EXPECT_EQ(json["arrays"]["rollout"]["dtype"], "f16");
 }

@@ -32,7 +32,7 @@ class Allowance {
   explicit Allowance(std::size_t bytes) : limit_(bytes) {}
 
   void take(const std::string& path, std::size_t count, std::size_t element) {
-    if (!asked_) {  // of the system, which plain documents need not
+    if (!asked_) {  // plain documents need not ask the system
       limit_ = std::min(limit_, available_memory().value_or(limit_));
       asked_ = true;
     }

@@ -17,7 +17,7 @@ struct RankedToken {
   bool special = false;
   bool unknown = false;         // InputToken::unknown
   bool sink = false;            // a decoder's first token, set aside: the last of a ranking, whatever its value
-  bool tied = false;            // with the token ranked before it: equal, or for flow closer than the certified gap
+  bool tied = false;            // with the token ranked above: equal, or for flow closer than the certified gap
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
 
@@ -51,7 +51,8 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
 // settings.layers): its row of relevance is all zero. Rollout then holds 1 on the token itself, so that upper layers
 // pass through it, which alone means nothing. Always false for a generation.
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer);
-// "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank."
+// "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank.", as on the
+// page.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
 
 enum class TableLayers {
@@ -88,7 +89,7 @@ std::size_t source_tokens(const Report& report);
 std::string model_line(const Report& report);
 // "both.png, 224 x 224 pixels, given to the model as 28 x 28, grayscale"; "" without a picture.
 std::string picture_line(const Report& report);
-// "mean over heads", "the first token": a setting's value (attnflow/attribution/setting_words.json).
+// "mean over heads", "the first token": a setting's value, from attnflow/attribution/setting_words.json as on the page.
 std::string setting_words(std::string_view setting, std::string_view value);
 // "the first token masked"
 std::string mask_words(const ColumnMask& mask);

@@ -34,15 +34,15 @@ struct ScorePart {
 
 // Accompanies the scores of one prediction.
 struct ScoreSum {
-  std::vector<ScorePart> parts = {};  // what belongs to no token
-  std::optional<double> total = {};   // what scores and parts add up to; absent: they promise nothing
+  std::vector<ScorePart> parts = {};  // belong to no token
+  std::optional<double> total = {};   // sum of scores and parts; absent if none is promised
 };
 
 // One method's scores for each explained prediction: one, or each generated token.
 struct MethodScores {
   Method method = Method::kBlankOut;
-  Tensor<double> values = {};     // [prediction, token]
-  Tensor<double> generated = {};  // of a generation, may be absent: [t, s], on generated token s; 0 where it came later
+  Tensor<double> values = {};       // [prediction, token]
+  Tensor<double> generated = {};    // for a generation, may be absent: [t, s], on generated token s; 0 if it came later
   std::vector<ScoreSum> sums = {};  // one a prediction
 
   // The error of the sum; 0 if no total is promised.
@@ -52,9 +52,9 @@ struct MethodScores {
 // One map's agreement with blank-out.
 struct MapAgreement {
   Method method = Method::kRollout;
-  std::optional<std::size_t> layer = {};        // of methods that aggregate
+  std::optional<std::size_t> layer = {};        // for methods that aggregate
   std::optional<double> rank_correlation = {};  // absent where either orders nothing
-  std::size_t first_token = 0;                  // which the map ranks first among those compared
+  std::size_t first_token = 0;                  // the map's top token among those compared
   double blanked_value = 0.0;                   // F where that token is blanked
   // The compared token without which F is lowest, and F without it; absent in older reports.
   std::optional<std::size_t> decisive_token = {};
@@ -64,7 +64,7 @@ struct MapAgreement {
 struct BlankOutAgreement {
   std::string quantity;            // "logit difference"
   double value = 0.0;              // F
-  std::string blank;               // what stood in for blanked tokens
+  std::string blank;               // replaced blanked tokens
   std::vector<MapAgreement> maps;  // in the order of settings.methods
 };
 

@@ -127,7 +127,7 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   EXPECT_EQ(rows[0][columns - 2], "integrated_gradients");
   EXPECT_EQ(rows[0].back(), "blank_out");
   for (const auto& row : rows) EXPECT_EQ(row.size(), columns);
-  EXPECT_EQ(rows[1].back(), "");  // of layer 1
+  EXPECT_EQ(rows[1].back(), "");
   const auto& row = rows[9 + 2];
   EXPECT_EQ(row[0], "");
   EXPECT_EQ(row[3], "2");
@@ -316,7 +316,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
   EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
   EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
-  report.agreement->quantity = "logit\x1b]0;x\x07";  // of a document from anywhere
+  report.agreement->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});
   report.agreement->quantity = "logit difference";
   map.rank_correlation.reset();
@@ -326,7 +326,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(words.rows.front().rank_correlation, "none");
   EXPECT_EQ(words.rows.front().verdict, "");
 
-  report.agreement.reset();  // of a document that says it in notes alone
+  report.agreement.reset();  // a document that says it in notes alone
   EXPECT_TRUE(internal::agreement_words(report).rows.empty());
   test::expect_parts(terminal_table(report), {"Note: Blanking"});
   EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);

@@ -40,7 +40,7 @@ constexpr Marks kAscii = {"...", "d", {"", "", "", "", "#", "#", "#", "#"}};
 constexpr std::string_view kBold = "\x1b[1m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kBlue = "\x1b[34m";
-constexpr std::string_view kYellow = "\x1b[33m";  // what speaks against; beside blue for every eye
+constexpr std::string_view kYellow = "\x1b[33m";  // against the prediction; distinct from blue for every eye
 constexpr std::string_view kReset = "\x1b[0m";
 
 class TableWriter {

@@ -262,7 +262,7 @@ TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
     test::expect_no_parts(text, {"rollout, layers 1-5"});
     test::expect_parts(text, {"rollout, layers 1-6"});
   }
-  report.settings.mixing = Mixing::kAttention;  // whose rows of zeros say something else
+  report.settings.mixing = Mixing::kAttention;  // its rows of zeros mean something else
   test::expect_no_parts(terminal_table(report), {line});
 }
 
