@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// Hidden from the help: tells users of a former command where it is now. `where` follows "found 'train'; ".
+// A hidden command that says where a former one is now. `where` follows "found 'train'; ".
 void refuse_command(CLI::App& app, const std::string& name, const std::string& where) {
   CLI::App* command = app.add_subcommand(name)->group("")->prefix_command();
   command->set_help_flag();
@@ -25,7 +25,7 @@ void refuse_command(CLI::App& app, const std::string& name, const std::string& w
   });
 }
 
-// Returns the version alone in the first line, followed by the details that a bug report should include.
+// The first line has the version alone; the rest is for bug reports.
 std::string version() {
   std::string text = ATTNFLOW_VERSION;
 #ifdef ATTNFLOW_COMMIT

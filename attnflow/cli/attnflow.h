@@ -8,8 +8,8 @@
 
 namespace attnflow {
 
-// Runs 'attnflow ARGUMENT...' and returns its exit code; run_app() says what that is and what goes where. The arguments
-// do not include the program's name. Throws nothing. One call at a time in a process.
+// Runs 'attnflow ARGUMENT...' (without the program's name) and returns its exit code, as run_app() does. Throws
+// nothing. One call at a time per process.
 int run_attnflow(std::vector<std::string> arguments, const Console& streams = {});
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// Command lines, in this process: the exit code, the message that a mistake gets, and that nothing else is printed.
+// Command lines: exit code, message for a mistake, and no other output.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,7 +24,7 @@ const std::string kGolden = ATTNFLOW_SOURCE_DIR "/tests/golden/";
 const std::string kModels = kGolden + "models/";
 const std::string kBert = kModels + "bert_masked_lm";
 
-// One command line that must be refused. Every word stands in the message.
+// Must be refused; the message holds every word.
 struct Refusal {
   Words arguments;
   Words words;
@@ -42,7 +42,6 @@ void expect_refused(const Refusal& refusal) {
     EXPECT_NE(ran.err.find(word), std::string::npos) << word << "\n" << ran.err;
 }
 
-// `arguments` after the beginning of a command line.
 Words after(Words beginning, const Words& arguments) {
   beginning.insert(beginning.end(), arguments.begin(), arguments.end());
   return beginning;
@@ -73,7 +72,7 @@ TEST(CommandLines, MistakesOfAnyCommandAreAnsweredWithTheCure) {
       {{"evaluate", "foo"}, {"expected a command of attnflow evaluate (", "found 'foo'"}},
       {{"explain", "a", "--=x"}, {"no option --; see 'attnflow explain --help'"}},
       {{"image", "a.png", "--most-megapixels=3"}, {"--most-megapixels is now --max-megapixels"}},
-      // A name that is wrong is answered before a value that is.
+      // Wrong names are reported before wrong values.
       {{"explain", "hi", "--start-lyer", "3", "--heads", "foo"}, {"did you mean --start-layer?"}},
       {{"explain", "hi", "extra", "--heads", "foo"}, {"extra"}},
       {{"generate", "hi", "--model", kGolden + "decoders/llama_grouped", "--show", "bogus"},
@@ -213,7 +212,6 @@ TEST(CommandLines, HelpAndVersionComeFirst) {
   EXPECT_NE(version.find("libattnflow_torch"), std::string::npos) << version;
 }
 
-// A note that advises an option which no command has would send people in a circle.
 TEST(CommandLines, EveryOptionThatNotesAdviseExists) {
   const auto options_in = [](const std::string& text) {
     static const std::regex option("--[a-z][a-z-]+");

@@ -1,9 +1,9 @@
-// Runs one attnflow command after the other in one process, for the Python tests of tests/cli: a process of its own for
-// each command spends most of its time loading libraries.
+// Runs attnflow commands in one process for the Python tests of tests/cli, since a process per command spends most of
+// its time loading libraries.
 //
-// Each request is a line of JSON, {"folder": ..., "arguments": [...], "input": SIZE}, followed by SIZE bytes of
-// standard input; the command runs in that folder. Each answer is a line "CODE SIZE SIZE" followed by what the command
-// wrote to standard output and to standard error. Ends at the end of its own standard input.
+// A request is a line of JSON, {"folder": ..., "arguments": [...], "input": SIZE}, and SIZE bytes of standard input;
+// the command runs in that folder. The answer is a line "CODE SIZE SIZE" and the command's standard output and standard
+// error. Ends at the end of input.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 namespace attnflow {
 
-// Each function adds a subcommand with a callback that does the work; failures throw attnflow::Error.
+// Each adds a subcommand whose callback does the work; failures throw attnflow::Error.
 void add_evaluate_command(CLI::App& app);
 void add_evidence_task(CLI::App& evaluate);  // a task of evaluate
 void add_explain_command(CLI::App& app);

@@ -161,7 +161,7 @@ void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std
   CLI::Option* force = command->add_flag("--force")->description("Allow -o to overwrite an input file");
   option->check([force](const std::string&) {
     command_list().say_how_to_replace("--force");
-    // All arguments have been parsed when the first is checked, wherever --force appears.
+    // Checks run after all arguments are parsed, wherever --force appears.
     if (force->count() > 0) command_list().allow_replacing_inputs();
     return std::string();
   });

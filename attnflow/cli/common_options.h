@@ -1,4 +1,4 @@
-// Shared by several commands: options that have the same meaning everywhere, and output handling.
+// Options with the same meaning in several commands, and output handling.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,31 +23,28 @@ namespace attnflow {
 // Throws Error(kUsage) if `wrong`, for options that cannot be combined.
 void refuse_if(bool wrong, const std::string& message);
 
-// Returns the index of `found` among an option's choices. Throws Error(kUsage), which lists the choices, if it is none
-// of them.
+// The index of `found` among an option's choices. Otherwise throws Error(kUsage), listing the choices.
 std::size_t index_of_choice(const std::string& option, const std::vector<std::string>& choices,
                             const std::string& found);
 
-// For CLI::Option::check on unsigned options: CLI11 alone accepts -1 as a very large number. Returns an empty string if
-// valid.
+// A check for unsigned options, since CLI11 accepts -1 as a very large number. Empty if valid.
 std::string whole_number(const std::string& text);
 
-// Adds an option for such a number, with its default in the help.
 template <typename Number>
 CLI::Option* add_whole_number(CLI::App* command, const std::string& name, Number& value, const std::string& help) {
   return command->add_option(name, value, help)->check(whole_number)->capture_default_str();
 }
 
-// Makes a multi-value option take one value each time it is given: CLI11 alone takes every argument up to the next
-// option, so `--method flow "The key"` would consume the text.
+// One value per occurrence: CLI11 alone takes every argument up to the next option, so `--method flow "The key"` would
+// consume the text.
 CLI::Option* repeatable(CLI::Option* option);
-// Does the same for values that may also be joined by commas in one argument.
+// Likewise, with values that may be joined by commas.
 CLI::Option* comma_list(CLI::Option* option);
 
-// An option of a table (attribution/option.h) on a command line.
+// A command line's option from a table (attribution/option.h).
 class OptionArgument {
  public:
-  // Adds it to a command, with `value` as its default.
+  // `value` is the default.
   void add(CLI::App* command, const OptionInfo& option, OptionValue value, const char* help);
   bool is_given() const { return argument_->count() > 0; }
   // Throws Error(kUsage) for an invalid list.
@@ -59,14 +56,14 @@ class OptionArgument {
   CLI::Option* argument_ = nullptr;
 };
 
-// Stores the options given on the command line. Throws Error(kUsage) for an invalid value.
+// Stores the given options. Throws Error(kUsage) for an invalid value.
 template <typename Owner>
 using ReadOptions = std::function<void(Owner& owner)>;
 using ReadSettings = ReadOptions<Settings>;
 
-// Adds the options of a table that a command takes, with `defaults`. The command calls the returned function once its
-// command line is parsed. `helps` maps an option's name to the command's own help text, in place of the table's.
-// `group`: only options with this heading; nullptr: all.
+// Adds a table's options that a command takes, with `defaults`. The command calls the returned function after parsing.
+// `helps` maps an option's name to a help text that replaces the table's. `group`: only options with this heading;
+// nullptr: all.
 template <typename Owner>
 [[nodiscard]] ReadOptions<Owner> add_options(CLI::App* command, std::span<const Option<Owner>> table,
                                              const Owner& defaults, OptionUse use, const char* group = nullptr,
@@ -89,46 +86,43 @@ template <typename Owner>
 [[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, OptionUse use,
                                         const std::map<std::string, const char*>& helps = {});
 
-// Adds --mixing for evaluations that compare several: a comma-separated list, or all.
+// Adds --mixing for evaluations of several: a comma-separated list, or all.
 CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names);
-// Returns an empty list for all, which means those that the model supports. Throws Error(kUsage) for an unknown mixing.
+// Empty for all, meaning those that the model supports. Throws Error(kUsage) for an unknown mixing.
 std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 
-// Adds --threads and --device; `more` continues the help for threads.
+// `more` continues the help for threads.
 void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device);
 
-// Adds --allow-unused-weights, for commands that read a model's folder.
+// For commands that read a model's folder.
 void add_unused_weights_option(CLI::App* command, bool& allowed);
 
-// Adds --width, --font-size and --no-notes for figures. The command calls the returned function, with the files that it
-// writes, once its command line is parsed. Throws Error(kUsage) for an invalid length, and for any of these options if
-// no file is a figure.
+// Adds --width, --font-size and --no-notes. After parsing, the command calls the returned function with the files that
+// it writes. Throws Error(kUsage) for an invalid length, and for any of these options if no file is a figure.
 using ReadPaper = std::function<PaperOptions(const std::vector<std::string>& outputs)>;
 [[nodiscard]] ReadPaper add_paper_options(CLI::App* command);
 
 // Adds -o, which may be repeated, and --force. In the help, `endings` lists the supported kinds and `otherwise`
-// describes the default. When the command line is parsed, each file is added to the list of the command's outputs, so
-// that a file that is an input or another output is rejected before the work (internal::CommandFiles::add_output).
+// describes the default. Parsing adds each file to the command's outputs, which rejects a file that is an input or
+// another output before the work (internal::CommandFiles::add_output).
 void add_outputs(CLI::App* command, std::vector<std::string>& outputs, const std::string& endings,
                  const char* otherwise);
 
-// Whether one of the outputs is standard output (-o -). Throws Error(kUsage) if --json is also written there.
+// Whether -o - is given. Throws Error(kUsage) if --json is also written there.
 bool writes_to_standard_output(const std::vector<std::string>& outputs, bool json);
 
-// Prints "wrote FILE" to standard error; nothing for standard output.
+// Prints "wrote FILE" to standard error, unless it is standard output.
 void print_written(const std::string& output);
 
-// Does the same as add_outputs() for an option that names the command's only output file.
+// As add_outputs(), for a command's only output.
 void add_output(CLI::Option* option);
 
-// One text from the console's input (read_standard_input()). Throws Error(kUsage) for several lines, unless `multiline`
-// says that they are one text.
+// Reads one text from the console. Throws Error(kUsage) for several lines, unless `multiline` makes them one text.
 std::string read_text_from_standard_input(bool multiline);
 
-// Adds --multiline.
 void add_multiline(CLI::App* command, bool& multiline);
 
-// The width of a table where no terminal says its own, in columns.
+// The columns of a table if no terminal states them.
 inline constexpr std::size_t kUsualWidth = 80;
 
 }  // namespace attnflow

@@ -1,8 +1,8 @@
-// The streams of the command that runs: where it reads a text, and where its data and messages go.
+// The running command's streams for a text, data and messages.
 //
-// The program gives its own standard streams; a test gives streams in memory (fmemopen, open_memstream), so that a
-// command runs within the test's process. Commands name these streams and never stdin, stdout or stderr. Files written
-// to standard output by name (-o -, /dev/stdout) go to the process's descriptor 1 whatever the console is.
+// The program passes its standard streams, a test streams in memory (fmemopen, open_memstream). Commands use these and
+// never stdin, stdout or stderr. Files written to standard output by name (-o -, /dev/stdout) always go to descriptor
+// 1.
 #pragma once
 
 #include <cstdio>
@@ -17,10 +17,10 @@ struct Console {
   std::FILE* err = stderr;  // messages
 };
 
-// The console of the command that runs; the process's streams where none does.
+// The running command's; else the process's streams.
 const Console& console();
 
-// Makes a console the current one for as long as this object lives. One at a time.
+// Makes a console current during this object's life. One at a time.
 class ConsoleScope {
  public:
   explicit ConsoleScope(const Console& console);
@@ -32,13 +32,13 @@ class ConsoleScope {
   Console before_;
 };
 
-// Whether a person looks at the stream. A stream in memory is no terminal.
+// False for a stream in memory.
 bool is_terminal(std::FILE* stream);
 
-// Columns of the terminal that data goes to; nothing when it goes elsewhere.
+// Columns of the terminal that receives data; nothing if it is no terminal.
 std::optional<std::size_t> terminal_width();
 
-// All of the console's input, without line ends at its end. Throws Error(kOther) when it cannot be read.
+// All input, without trailing line ends. Throws Error(kOther) if it cannot be read.
 std::string read_standard_input();
 
 }  // namespace attnflow

@@ -43,10 +43,10 @@ struct EvaluateArguments {
   CorrelationOptions options;
 };
 
-// Returns the class that a sentiment model calls positive, or the second of two unnamed classes.
+// The positive class, or the second of two unnamed ones.
 std::string positive_class(const ModelInfo& info) {
   if (label_named("positive", info.labels)) return "positive";
-  // LABEL_0 and LABEL_1: transformers' names for unnamed classes.
+  // transformers' names for unnamed classes.
   if (info.labels.size() == 2 && info.labels[1].starts_with("LABEL_")) return info.labels[1];
   throw Error(
       ErrorKind::kUsage,
@@ -88,7 +88,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
             "--per-sample requires -o FILE.json or --json");
   validate_options(options);
 
-  // Cheap checks first: invalid data is found before the weights are mapped.
+  // Finds invalid data before the weights are mapped.
   const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
   const ModelInfo& info = files.info();
   check_classifier(info);

@@ -39,7 +39,7 @@ struct ImageEvaluationArguments {
   ImageEvaluationOptions options;
 };
 
-// Reads a list of images, or the test images from the folder of Fashion-MNIST's files.
+// A folder must hold Fashion-MNIST's files.
 PictureSet read_pictures(const std::string& data, const ModelInfo& info, const PictureOptions& limits) {
   std::error_code error;
   if (!std::filesystem::is_directory(data, error)) return read_picture_list(data, info, limits);

@@ -135,7 +135,7 @@ void run_explain(ExplainArguments& arguments) {
     report = explain_attention(read_attention(arguments.attention, options), options);
   } else {
     if (*arguments.text == "-") arguments.text = read_text_from_standard_input(arguments.multiline);
-    // Cheap checks first: an unknown architecture or a bad tokenizer is found before the weights are mapped.
+    // Finds an unknown architecture or a bad tokenizer before the weights are mapped.
     const ModelFiles files = open_text_model(arguments.model, {arguments.allow_unused_weights});
     const LoadedText loaded = load_text_model(files, {arguments.device, options.threads});
     report = explain_text(*loaded.model, loaded.codec(), *arguments.text, arguments.pair, options);

@@ -50,7 +50,7 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-// Makes model output safe for a terminal: it must not move the cursor, color the screen or reverse a line. Whole lines.
+// Model output must not move a terminal's cursor, color the screen or reverse a line. Whole lines.
 std::string for_terminal(std::string_view text) {
   std::string safe;
   while (true) {
@@ -126,8 +126,7 @@ void run_generate(GenerateArguments& arguments) {
   } else {  // the text itself shows progress
     options.generating = generating.function();
   }
-  // A page shows how much each generated token took from those before it, if those values are few compared with the
-  // rest.
+  // A page also shows each token's dependence on generated ones, if those values are few.
   constexpr std::size_t kFewValues = 1'000'000;
   const bool few = options.tokens <= kFewValues / options.tokens / model.decoder().info().layers;
   const bool page = std::any_of(arguments.outputs.begin(), arguments.outputs.end(),
@@ -146,7 +145,7 @@ void run_generate(GenerateArguments& arguments) {
     fmt::print(console().out, "\n");
     std::fflush(console().out);  // before any output on standard error
   }
-  // Generation may take minutes: one file that cannot be written must not prevent the others.
+  // One unwritable file must not prevent the others after minutes of generation.
   std::exception_ptr failure;
   for (const std::string& output : arguments.outputs) {
     try {

@@ -12,12 +12,12 @@
 namespace attnflow {
 namespace {
 
-// Minimum items in a list for one line per item.
+// Shorter lists stay on one line.
 constexpr std::size_t kMinItems = 4;
 
 std::size_t help_width() { return std::clamp<std::size_t>(terminal_width().value_or(100), 60, 120); }
 
-// Lines that fit are kept unchanged, since they may contain columns.
+// Lines that fit may contain columns and stay unchanged.
 std::string wrapped(const std::string& text, std::size_t width) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -31,8 +31,8 @@ std::string wrapped(const std::string& text, std::size_t width) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// Splits "What it is: a (...); b (...)" into the text up to the colon and the items; returns a single part if there is
-// no such list. Semicolons in parentheses belong to their item.
+// Splits "What it is: a (...); b (...)" into the text up to the colon and the items; a single part without such a list.
+// Semicolons in parentheses belong to their item.
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> items;
   std::size_t depth = 0;

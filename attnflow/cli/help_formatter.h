@@ -6,7 +6,7 @@
 
 namespace attnflow {
 
-// Breaks descriptions at spaces, and puts each item of a list of choices, "a (...); b (...)", on its own lines.
+// Breaks at spaces, and puts each item of a list of choices, "a (...); b (...)", on its own lines.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option_desc(const CLI::Option* option) const override;

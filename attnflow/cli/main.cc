@@ -11,8 +11,8 @@
 
 namespace {
 
-// Ends the finished program without the destructors of global objects: libtorch's take a tenth of a small run. All of
-// our files are written and closed by now. A sanitizer looks for leaks after main(), so this function then returns.
+// Skips the destructors of global objects: libtorch's take a tenth of a small run, and all files are closed. Sanitizers
+// look for leaks after main(), so this then returns.
 void leave() {
 #ifndef ATTNFLOW_SANITIZE
   std::_Exit(0);

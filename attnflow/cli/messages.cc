@@ -29,7 +29,7 @@ void print_raw_message(std::string_view text) noexcept {
 void reserve_standard_descriptors() noexcept {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free descriptor is this one. The access mode is the opposite one, so that using it is still an error.
+    // open() returns the lowest free descriptor, this one; the opposite access mode keeps its use an error.
     (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

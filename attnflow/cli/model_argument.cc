@@ -15,8 +15,8 @@ namespace attnflow {
 
 namespace {
 
-// Opens the first built-in model that takes images, or text; nothing when there is none. Reads configs and weight
-// headers, which takes a millisecond.
+// The first built-in model for images, or text; nothing if none. Reads configs and weight headers, which takes a
+// millisecond.
 std::optional<ModelFiles> open_builtin_model(bool takes_images) {
   for (const BuiltinModel& model : builtin_models()) {
     ModelFiles files(model.folder());

@@ -57,7 +57,7 @@ const char* head_name(ModelHead head) {
   return "none";
 }
 
-// Total size of its files, which a built-in model adds to the program.
+// The size that a built-in model adds to the program.
 std::string size_of(const BuiltinModel& model) {
   std::size_t bytes = 0;
   for (const MemoryFile& file : model.files) bytes += file.bytes.size();
@@ -90,7 +90,6 @@ void list_models() {
   if (!image_model.empty()) print_message(fmt::format("note: image uses {} when no --model is given", image_model));
 }
 
-// "1 class, 4 register and 256 patch".
 std::string roles_of(const ImageTokens& tokens) {
   std::vector<std::string> counts;
   for (std::size_t begin = 0; begin < tokens.roles.size();) {
@@ -160,7 +159,7 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   print_notes(info.notes);
 }
 
-// The file's own strings may hold anything: clean_line() makes them safe for a terminal.
+// clean_line() makes the file's strings safe for a terminal.
 void print_gguf(const std::string& file) {
   const GgufInfo info = gguf_info(file, internal::read_gguf(file));
   const auto of_layers = [](const std::vector<std::size_t>& counts) {

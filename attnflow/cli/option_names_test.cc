@@ -1,4 +1,4 @@
-// The names of all options, once more than the commands have them: scripts and documents write them out.
+// A second list of all options, since scripts and documents write them out.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +14,6 @@
 namespace attnflow {
 namespace {
 
-// The long names in the first column of a command's help, in its order.
 std::string options_of(std::vector<std::string> arguments) {
   arguments.push_back("--help");
   const std::string help = run_in_process(arguments).out;

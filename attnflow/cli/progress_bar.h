@@ -1,5 +1,5 @@
-// Shows progress on standard error: on a terminal, a bar for work that takes more than a second; elsewhere, for work
-// that takes more than ten seconds, an estimate and then an occasional line (base/progress_lines.h).
+// Shows progress on standard error: a bar on a terminal for work of more than a second; elsewhere, for work of more
+// than ten seconds, an estimate and occasional lines (base/progress_lines.h).
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@ namespace attnflow {
 
 class ProgressBar {
  public:
-  // `what` names the units counted, or the work done.
+  // `what` names the counted units or the work.
   explicit ProgressBar(std::string what);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar() { finish(); }
-  // Clears the bar. Must be called before anything else is printed.
+  // Clears the bar; must precede other output.
   void finish();
   // Must not outlive the bar.
   ProgressFunction function();
@@ -32,7 +32,7 @@ class ProgressBar {
 
   std::string what_;
   internal::ProgressLines lines_;
-  // When the first unit of work was done, because loading a model is not part of the work.
+  // Set at the first unit of work, since loading a model does not count.
   std::optional<std::chrono::steady_clock::time_point> start_;
   std::chrono::steady_clock::time_point last_;
   std::size_t done_at_start_ = 0;
@@ -40,13 +40,13 @@ class ProgressBar {
   bool shown_ = false;
 };
 
-// Shows a bar for one phase of the work at a time, and records how long each took.
+// One bar per phase, and each phase's duration.
 class Phases {
  public:
   // Ends the previous phase.
   ProgressFunction start(std::string_view phase);
   void finish();
-  // Prints each phase's duration to standard error if they took at least a second in total.
+  // Prints durations to standard error if they total at least a second.
   void print() const;
 
  private:

@@ -21,7 +21,7 @@
 namespace attnflow {
 namespace {
 
-// Returns the commands shown in the help, which are those that have a group.
+// The help shows commands with a group.
 std::vector<std::string> visible_commands(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -41,8 +41,7 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return nullptr;
 }
 
-// Returns the command, or a command's task, that the arguments begin with. CLI11 would only report a missing
-// subcommand.
+// The command or task that the arguments begin with; CLI11 would only report a missing subcommand.
 const CLI::App& named_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* command = &app;
   for (const std::string& name : arguments) {
@@ -61,7 +60,6 @@ const CLI::App& named_command(const CLI::App& app, const std::vector<std::string
   return *command;
 }
 
-// 'attnflow help explain' is 'attnflow explain --help'.
 void read_help_command(const CLI::App& app, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "help" || find_command(app, "help") != nullptr) return;
   arguments.erase(arguments.begin());
@@ -85,7 +83,7 @@ int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& st
     const CLI::App& command = named_command(app, arguments);
     const bool has_option = std::any_of(arguments.begin(), arguments.end(),
                                         [](const std::string& argument) { return argument.starts_with('-'); });
-    // A script should learn that there is nothing to do, and a person what the choices are.
+    // Scripts learn that there is nothing to do, people what the choices are.
     if (!has_option && !visible_commands(command).empty()) {
       const CLI::App* const parent = command.get_parent();
       return fail(fmt::format("expected a command of {}, found none\n\n{}", command_path(command),
@@ -109,7 +107,6 @@ int run_app(CLI::App& app, std::vector<std::string> arguments, const Console& st
   } catch (const std::exception& e) {
     return fail(std::ferror(streams.out) != 0 ? lost : e.what(), static_cast<int>(ErrorKind::kOther));
   }
-  // Printed output must have been written successfully.
   if (std::fflush(streams.out) != 0 || std::ferror(streams.out) != 0)
     return fail(lost, static_cast<int>(ErrorKind::kOther));
   return 0;

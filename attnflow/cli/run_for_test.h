@@ -1,4 +1,4 @@
-// Runs the attnflow command within the process of a test.
+// Runs the attnflow command in a test's process.
 #pragma once
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ struct Ran {
   std::string err;
 };
 
-// A nameless temporary file that a stream reads or writes.
+// A nameless temporary file.
 class TestStream {
  public:
   explicit TestStream(std::string_view contents = {}) : file_(std::tmpfile(), &std::fclose) {
@@ -44,7 +44,7 @@ class TestStream {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-// Puts a file in place of the process's standard output (for -o -) for as long as this object lives.
+// Redirects the process's standard output (for -o -) to a file during this object's life.
 class StandardOutput {
  public:
   explicit StandardOutput(int descriptor) : before_((std::fflush(stdout), ::dup(STDOUT_FILENO))) {
@@ -61,7 +61,6 @@ class StandardOutput {
   int before_;
 };
 
-// What 'attnflow ARGUMENT...' prints and how it ends, given `input` on standard input.
 inline Ran run_in_process(std::vector<std::string> arguments, std::string_view input = {}) {
   const TestStream in(input);
   const TestStream out;

@@ -1,4 +1,4 @@
-// Turns Ctrl-C into a request to stop.
+// Ctrl-C as a request to stop.
 #pragma once
 
 #include <stop_token>
@@ -6,8 +6,8 @@
 
 namespace attnflow {
 
-// During this object's lifetime, Ctrl-C and SIGTERM request the work to stop instead of ending the program; a second
-// one ends it. Only one object may exist at a time.
+// During this object's life, Ctrl-C and SIGTERM request a stop; a second one ends the program. Only one object may
+// exist at a time.
 class StopOnSignal {
  public:
   StopOnSignal();

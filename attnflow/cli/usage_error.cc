@@ -13,7 +13,7 @@
 namespace attnflow {
 namespace {
 
-// Returns the requested command: the deepest one found.
+// The deepest command found.
 const CLI::App& command_of(const CLI::App& app) {
   const CLI::App* command = &app;
   for (auto found = command->get_subcommands(); !found.empty(); found = command->get_subcommands()) {
@@ -22,12 +22,10 @@ const CLI::App& command_of(const CLI::App& app) {
   return *command;
 }
 
-// Returns a name like "attnflow evaluate sentences".
 std::string full_name(const CLI::App& command) {
   return command.get_parent() ? full_name(*command.get_parent()) + " " + command.get_name() : command.get_name();
 }
 
-// Returns the command's long option most likely meant; empty if none.
 std::string nearest_option(const CLI::App& command, std::string_view typed) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -36,7 +34,6 @@ std::string nearest_option(const CLI::App& command, std::string_view typed) {
   return internal::nearest_name(typed, names);
 }
 
-// Options that have been renamed.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRenamed = {
     {{"--most-megapixels", "--max-megapixels"},
      {"--to-layer", "--start-layer"},
@@ -65,7 +62,6 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& extr
   return fmt::format("{} has no option {}; did you mean {}? ({})", full_name(command), typed, nearest, help);
 }
 
-// Describes what an option's value must be.
 std::string value_kind(const CLI::App& command, const std::string& name) {
   const CLI::Option* option = command.get_option_no_throw(name);
   const std::string type = option ? option->get_type_name() : "";

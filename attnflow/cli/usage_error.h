@@ -1,4 +1,4 @@
-// Describes command-line errors in attnflow's form: expected, found, and what to do.
+// Command-line errors in words.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,8 +6,8 @@
 
 namespace attnflow {
 
-// Returns the message for a CLI11 error while parsing `app`'s command line, or CLI11's own if there is nothing to add.
-// For an unknown option it suggests the most similar one, if any is similar.
+// Describes a CLI11 error of `app`'s command line in attnflow's form (expected, found, what to do), or returns CLI11's
+// own message if there is nothing to add. Suggests the most similar option for an unknown one.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// Refusals of command lines in whole sentences: a word that goes missing from one is noticed here.
+// Whole messages of refused command lines, so that a lost word is noticed.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

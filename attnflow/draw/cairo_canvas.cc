@@ -24,8 +24,8 @@
 #endif
 #endif
 #ifdef ATTNFLOW_DRAW_UNDER_ASAN
-// Cairo keeps every font it has used until the process ends, in a table whose pointers the leak checker does not see.
-// The table does not grow with the number of figures.
+// Cairo keeps every used font until the process ends, in a table that the leak checker cannot read; it does not grow
+// with the number of figures.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT: the name that the sanitizer looks for
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig\n"; }
 #endif
@@ -170,8 +170,8 @@ class CairoCanvas {
     cairo_set_source_surface(cr_, surface, 0.0, 0.0);
     cairo_pattern_t* pattern = cairo_get_source(cr_);
     cairo_pattern_set_filter(pattern, sampling == Sampling::kPixels ? CAIRO_FILTER_NEAREST : CAIRO_FILTER_GOOD);
-    // Otherwise the border of a smooth picture blends with its surroundings, which are empty. In a PDF the viewer takes
-    // care of that, and cairo would enlarge the picture.
+    // Otherwise a smooth picture's border blends with its empty surroundings. In a PDF the viewer prevents that, and
+    // cairo would enlarge the picture.
     const bool pixels = cairo_surface_get_type(cairo_get_target(cr_)) == CAIRO_SURFACE_TYPE_IMAGE;
     if (sampling == Sampling::kSmooth && pixels) cairo_pattern_set_extend(pattern, CAIRO_EXTEND_PAD);
     cairo_rectangle(cr_, 0.0, 0.0, width, height);
@@ -212,7 +212,7 @@ void draw(const Scene& scene, cairo_surface_t* surface, double scale) {
   check(cairo_status(cr.get()));
 }
 
-// The pHYs chunk: pixels per meter.
+// The pHYs chunk, in pixels per meter.
 std::string density_chunk(double per_inch) {
   constexpr double kInchesPerMeter = 1.0 / 0.0254;
   const auto number = [](std::uint32_t value) {

@@ -1,8 +1,8 @@
 // The marks that figures are drawn with: a small set that SVG and cairo render alike.
 //
-// Units are pixels of 1/96 inch, x to the right, y downward. Text is placed by its baseline. A drawing is first
-// recorded in a Scene (scene.h), because the size of the page is known only after everything has been laid out, and
-// then replayed on SvgCanvas (svg_canvas.h) or CairoCanvas (cairo_canvas.h), which accept every kind of Mark.
+// Units are pixels of 1/96 inch, x to the right, y downward. Text is placed by its baseline. The page's size is known
+// only after layout, so a drawing is first recorded in a Scene (scene.h), then replayed on SvgCanvas (svg_canvas.h) or
+// CairoCanvas (cairo_canvas.h).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,6 @@ struct Color {
   friend bool operator==(const Color&, const Color&) = default;
 };
 
-// 0x0072b2 and the like.
 constexpr Color color_of(std::uint32_t rgb) {
   const auto channel = [rgb](int shift) { return static_cast<std::uint8_t>((rgb >> shift) & 0xffU); };
   return {channel(16), channel(8), channel(0)};
@@ -45,7 +44,7 @@ inline constexpr Color kGrey{0x66, 0x66, 0x66};
 inline constexpr Color kLightGrey{0xd0, 0xd0, 0xd0};
 inline constexpr Color kWhite{0xff, 0xff, 0xff};
 
-// How a shape is painted. Opacity applies to fill and stroke separately.
+// Opacity applies to fill and stroke separately.
 struct Paint {
   std::optional<Color> fill;
   std::optional<Color> stroke;
@@ -58,7 +57,6 @@ inline Paint stroked(Color color, double width, double opacity = 1.0) {
   return {.fill = std::nullopt, .stroke = color, .stroke_width = width, .opacity = opacity};
 }
 
-// A path of straight lines.
 struct PathStep {
   enum class Kind { kMove, kLine, kClose };
   Kind kind = Kind::kMove;
@@ -66,24 +64,23 @@ struct PathStep {
 };
 using Path = std::vector<PathStep>;
 
-// Row-major pixels, top row first. Drawn without smoothing, so that every pixel is a visible cell.
+// Row-major pixels, top row first. Drawn unsmoothed: every pixel is a visible cell.
 struct Image {
   std::size_t width = 0;
   std::size_t height = 0;
   std::vector<Color> pixels;
 };
 
-// How a picture is rendered when it is not drawn at its own size.
 enum class Sampling {
   kSmooth,  // photographs: colors are interpolated
   kPixels,  // small pictures drawn large: every pixel is a visible square
 };
 
-// A PNG file of any size, drawn into a rectangle.
+// A PNG of any size, drawn into a rectangle.
 struct Bitmap {
   std::shared_ptr<const std::string> png;  // the bytes of the file; never null
   Sampling sampling = Sampling::kSmooth;
-  std::string title = {};  // what it shows: the tooltip, and the text alternative
+  std::string title = {};  // the tooltip, and the text alternative
 };
 
 enum class Anchor { kStart, kMiddle, kEnd };
@@ -95,16 +92,16 @@ struct TextStyle {
   bool italic = false;
 };
 
-// Bytes [begin, end) of a text with a separate color.
+// Bytes [begin, end) of a text.
 struct TextSpan {
   std::size_t begin = 0;
   std::size_t end = 0;
   Color color;
 };
 
-// One line of text. `at` is the point of the baseline selected by `anchor`: the left end, the middle or the right end
-// (left and right are those of the page, even for right-to-left text). The line is rotated around `at` by `angle`
-// degrees, clockwise. Spans, if any, cover the text from begin to end in order.
+// One line of text. `at` is the baseline point selected by `anchor`: the left end, middle or right end on the page,
+// even for right-to-left text. The line is rotated around `at` by `angle` degrees, clockwise. Spans, if any, cover the
+// text in order.
 struct Text {
   Point at;
   std::string text;  // see clean_text (text_layout.h)
@@ -117,7 +114,7 @@ struct Text {
   bool right_to_left = false;  // for the whole line; filled in by Scene
 };
 
-// A group of marks. The id is unique in a figure and stable: it names what is shown, not how it was drawn.
+// The id is unique in a figure and stable: it names what is shown, not how it was drawn.
 struct Group {
   std::string id;
   std::optional<Rect> clip = std::nullopt;
@@ -150,7 +147,7 @@ struct ImageMark {
   Rect rect;
   Image image;
 };
-// The whole picture fills the rectangle, whatever its aspect ratio.
+// Fills the rectangle, whatever its aspect ratio.
 struct BitmapMark {
   Rect rect;
   Bitmap bitmap;

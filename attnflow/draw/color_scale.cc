@@ -51,7 +51,7 @@ Color to_color(const Lab& lab) {
           gamma_coded(0.0556434 * x - 0.2040259 * y + 1.0572252 * z)};
 }
 
-// Fine enough that adjacent entries differ by at most one or two steps per channel.
+// Adjacent entries differ by at most one or two steps per channel.
 constexpr std::size_t kSteps = 256;
 
 template <typename Colors>
@@ -110,7 +110,7 @@ void ScaleBuilder::add(double value, bool aside, bool seen) {
 ColorScale ScaleBuilder::scale(bool of_flow) const {
   constexpr double kClose = 0.5;
   constexpr double kFloor = 0.01;
-  // Values that exceed the others by less than the eye can see are still on the scale.
+  // Invisible excess over the others is still on the scale.
   constexpr double kVisible = 1.01;
   ColorScale scale;
   const double largest = std::max(aside_, rest_);

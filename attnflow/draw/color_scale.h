@@ -12,29 +12,26 @@
 
 namespace attnflow::internal {
 
-// Returns the color at `position` in [0, 1]; positions outside are clamped.
+// Positions outside [0, 1] are clamped.
 Color scale_color(double position);
 
-// Likewise for signed values, with `position` in [-1, 1]: ColorBrewer's red to blue, which color-blind readers can
-// distinguish. Both ends are equally dark, so signs are lost in grayscale printing: figures label them next to the
-// scale.
+// For signed values, with `position` in [-1, 1]: ColorBrewer's red to blue, distinguishable by color-blind readers.
+// Both ends are equally dark, so grayscale printing loses signs; figures label them next to the scale.
 Color signed_color(double position);
 
 // Relative luminance in [0, 1] as defined by WCAG 2.
 double luminance(Color color);
 
-// Black or white, whichever is easier to read on this background.
 Color readable_on(Color background);
 
-// Cells without a value (division by zero in a normalization).
+// For cells without a value (division by zero in a normalization).
 inline constexpr Color kNoValue{0xe4, 0xe0, 0xdc};
 
-// Values above the scale, in a color that is not on it: no darker than those on the scale, or it would seem to be the
-// answer.
+// For values above the scale: off the scale and no darker than it, or it would seem to be the answer.
 inline constexpr Color kAbove{0xb4, 0xb8, 0xbe};
 
-// A linear scale from `low`, which is nearly always 0, to `top`, or with signs from -top to top. Values that do not set
-// the top may exceed it; they are gray and marked.
+// A linear scale from `low`, nearly always 0, to `top`, or from -top to top with signs. Values above the top are gray
+// and marked.
 struct ColorScale {
   double low = 0.0;
   double top = 1.0;
@@ -45,16 +42,15 @@ struct ColorScale {
   bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }
 };
 
-// Collects the values that a panel shows, to choose an informative top for its scale. Attention has sinks: special
-// tokens, a decoder's first token, and, if several rows share a scale, the output tokens themselves. If the largest
-// value of those (`aside`) is more than twice the largest of the rest, the rest sets the top, because otherwise all
-// other tokens would look alike; but values below a hundredth of the largest value never get a strong color. Flows
-// often lie close together far above 0: if the smallest is at least half of the top, a scale of flow begins there. The
-// page has the same rules (viewer/src/color/ends.ts).
+// Collects a panel's values to choose an informative top. Attention has sinks: special tokens, a decoder's first token
+// and, if rows share a scale, the output tokens themselves. If the largest of those (`aside`) is more than twice the
+// largest of the rest, the rest sets the top, or all other tokens would look alike; but values below a hundredth of the
+// overall maximum never get a strong color. Flows often lie close together far above 0: if the smallest is at least
+// half of the top, a flow scale begins there. The page has the same rules (viewer/src/color/ends.ts).
 class ScaleBuilder {
  public:
-  // Values that are not finite are ignored; values that were not `seen` (the 0 of tokens after a causal model's output
-  // token) do not count as the smallest.
+  // Ignores values that are not finite. Values not `seen` (the 0 of tokens after a causal model's output token) do not
+  // count as the smallest.
   void add(double value, bool aside, bool seen = true);
   ColorScale scale(bool of_flow = false) const;
 

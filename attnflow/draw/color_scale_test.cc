@@ -16,14 +16,13 @@ TEST(ScaleColor, HasThePublishedEndsAndMiddle) {
   EXPECT_EQ(scale_color(1.0), (Color{0x08, 0x30, 0x6b}));
   EXPECT_EQ(scale_color(-3.0), scale_color(0.0));
   EXPECT_EQ(scale_color(7.0), scale_color(1.0));
-  const Color middle = scale_color(0.5);  // between two table entries: within a step of the published color
+  const Color middle = scale_color(0.5);  // within a step of the published color
   EXPECT_NEAR(middle.red, 0x6b, 2);
   EXPECT_NEAR(middle.green, 0xae, 2);
   EXPECT_NEAR(middle.blue, 0xd6, 2);
 }
 
 TEST(ScaleColor, GetsDarkerEverywhere) {
-  // With eight-bit channels, some adjacent colors are equal.
   for (int i = 1; i <= 255; ++i) {
     EXPECT_LE(luminance(scale_color(i / 255.0)), luminance(scale_color((i - 1) / 255.0))) << i;
   }

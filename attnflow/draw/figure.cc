@@ -15,7 +15,7 @@ namespace attnflow {
 namespace internal {
 namespace {
 
-// Maximum number of notes: each may take several lines.
+// Each may take several lines.
 constexpr std::size_t kMaxNotes = 12;
 
 constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};

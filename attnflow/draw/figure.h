@@ -1,10 +1,10 @@
 // Figures from a report, in publication quality.
 //
 // Every figure is available as SVG (text stays text, parts have stable ids, cells have tooltips), PDF and PNG, and
-// looks the same in all three. Values are shown in the colors of one sequential scale, from 0 to the largest value
-// shown, that survives color blindness and grayscale printing; every panel has its scale, whose top special tokens, a
-// decoder's first token, and an output token's own value do not set where they far exceed it (color_scale.h): such
-// cells are marked, and the legend gives their values. Words are those of the user's own text if the report has it.
+// looks the same in all three. Each panel has a sequential scale from 0 that survives color blindness and grayscale
+// printing. Special tokens, a decoder's first token and an output token's own value do not set its top if they far
+// exceed it (color_scale.h): such cells are marked, and the legend gives their values. Words are those of the user's
+// text if the report has it.
 //
 // Views:
 //   graph     the information-flow graph of Abnar & Zuidema (ACL 2020), figure 1: layers from the input tokens at the
@@ -17,12 +17,12 @@
 //             (figure 4 of the paper); for reports that have referents
 //   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page
 //
-// For a generation, outputs are generated tokens and inputs are those of the prompt; one method is shown, as the mean
-// over its layers and, if no token is chosen, over the generated tokens. The figure states the shares that fall on
-// generated tokens and on those excluded from rankings: the latter remain in place, hatched, and do not set the scale.
-// The middle of a very long text is left out, and cells of a very large matrix are merged; the figure says so.
+// For a generation, outputs are generated tokens and inputs are prompt tokens; one method is shown, as the mean over
+// its layers and, if no token is chosen, over the generated tokens. The figure states the shares on generated tokens
+// and on those excluded from rankings, which stay in place, hatched, and do not set the scale. A very long text loses
+// its middle, and a very large matrix has merged cells; the figure says so.
 //
-// The same report and options give the same bytes (with the same fonts installed), independent of clock and locale.
+// The same report, options and fonts give the same bytes, independent of clock and locale.
 #pragma once
 
 #include <cstddef>
@@ -38,16 +38,16 @@ namespace attnflow {
 
 enum class FigureView { kOverview, kGraph, kHeatmap, kStrip, kMatrix, kReferents };
 
-// "overview", "graph", "heatmap", "strip", "matrix" or "referents"; nothing for any other name.
+// Returns nothing for an unknown name.
 std::optional<FigureView> figure_view_from_name(const std::string& name);
 
 struct FigureOptions {
   FigureView view = FigureView::kOverview;
-  // A position; absent: the report's output token. For a generation: the number of a generated token, from 0; absent:
-  // the mean over all.
+  // A position; absent: the report's output token. For a generation: a generated token's number, from 0; absent: the
+  // mean over all.
   std::optional<std::size_t> output_token;
   std::optional<bool> all_output_tokens;  // graph: arcs of all output tokens; absent: as in the report
-  // graph: the strongest arcs of each node to other tokens (absent: kArcsPerNode of attribution/graph_arcs.h)
+  // graph: strongest arcs per node to other tokens (absent: kArcsPerNode of attribution/graph_arcs.h)
   std::optional<std::size_t> arcs_per_node;
   bool every_arc = false;           // graph: all arcs that are not too weak, including those from a token to itself
   std::vector<std::size_t> layers;  // shown as their mean; empty: the last layer, or all for a generation
@@ -61,16 +61,15 @@ struct FigureOptions {
   void set(const PaperOptions& paper);
 };
 
-// Return the figure as the bytes of a file. Throw Error(kUsage) for an output token, layer or method that is not in the
-// report, a graph or referents requested from a report without any, an option out of range, and a width that the figure
-// does not fit into; Error(kBadFile) for a report without tokens or with arrays whose shapes do not match its tokens
-// and layers; and Error(kOther) when cairo fails.
+// Return the bytes of a file. Throw Error(kUsage) for an output token, layer or method that the report lacks, a graph
+// or referents from a report without any, an option out of range, and a width that the figure does not fit into;
+// Error(kBadFile) for a report without tokens or with arrays whose shapes do not match its tokens and layers;
+// Error(kOther) when cairo fails.
 std::string figure_svg(const Report& report, const FigureOptions& options = {});
 std::string figure_pdf(const Report& report, const FigureOptions& options = {});
 std::string figure_png(const Report& report, const FigureOptions& options = {});
 
-// Writes a figure in the format given by the path's extension: .svg, .pdf or .png (Error(kUsage) for any other). The
-// file is complete or absent.
+// Writes .svg, .pdf or .png by the path's extension (Error(kUsage) for any other). The file is complete or absent.
 void write_figure(const std::filesystem::path& path, const Report& report, const FigureOptions& options = {});
 
 }  // namespace attnflow

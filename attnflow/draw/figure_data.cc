@@ -56,19 +56,19 @@ void check_report(const Report& report) {
   });
 }
 
-// A text as a label: without surrounding spaces, line breaks as marks; "" if it shows nothing.
+// Trimmed, line breaks as marks; "" if it shows nothing.
 std::string label_of(const std::string& text, const TextMeasurer& measure) {
   std::string label = clean_text(marked_breaks(text));
   const std::size_t first = label.find_first_not_of(' ');
   if (first == std::string::npos) return "";
   label = label.substr(first, label.find_last_not_of(' ') - first + 1);
-  // Only short texts can consist entirely of zero-width marks; measuring long ones would take time.
+  // Only short texts can consist entirely of zero-width marks; measuring long ones is slow.
   constexpr std::size_t kShort = 32;
   return label.size() <= kShort && measure.width(label, {.size = 10.0}) < 0.5 ? "" : label;
 }
 
-// A token that shows nothing (empty, white space, zero-width marks) still needs a name: marks for spaces, else its
-// position if no token of the report has a text, else a box.
+// Names a token that shows nothing (empty, white space, zero-width marks): marks for spaces, else its position if no
+// token of the report has a text, else a box.
 std::vector<std::string> token_labels(const std::vector<std::string>& texts, const TextMeasurer& measure) {
   constexpr std::size_t kMaxSpaces = 8;
   std::vector<std::string> labels;
@@ -104,7 +104,6 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
     }
   }
   if (options.methods.empty()) {
-    // A generation has many rows to show, so only one method is used.
     if (report.generation && !held.empty()) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
     return held;
   }
@@ -119,7 +118,7 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
 }
 
 std::vector<const MethodScores*> choose_scores(const Report& report, const FigureOptions& options) {
-  // For a generation, one method: one that aggregates, unless another is requested.
+  // For a generation, one method: an aggregating one unless another is requested.
   const bool one = report.generation && options.methods.empty();
   std::vector<const MethodScores*> chosen;
   if (one && !methods_present(report).empty()) return chosen;
@@ -241,7 +240,7 @@ ValueRow FigureData::shown(Method method, const std::vector<std::size_t>& layers
 }
 
 ValueRow FigureData::shown(const MethodScores& shown_scores) const {
-  // Scores of an explanation belong to the prediction, not to an output token.
+  // An explanation's scores belong to the prediction, not to an output token.
   if (!report.generation) return {mean_of_scores(shown_scores.values, 0), {}};
   const std::optional<std::size_t> row = row_shown(shown_scores.method);
   if (!row) return {mean_of_scores(shown_scores.values, {}), {}};
@@ -350,7 +349,6 @@ bool has_graph(const Report& report) {
 ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
                     const std::vector<double>& generated) {
   ScaleBuilder builder;
-  // In a single row, the output token's own value is one among others.
   const bool alone = rows.size() == 1;
   for (const ValueRow& row : rows) {
     for (std::size_t j = 0; j < row.values.size(); ++j) {

@@ -17,7 +17,7 @@ namespace attnflow::internal {
 // Follows the label of a word that is not in the model's vocabulary.
 inline constexpr const char* kUnknownMark = " [?]";
 
-// Values of the input tokens, and the position of the output they belong to; absent: a mean over several.
+// Values of the input tokens, for the output at a position; absent: a mean over several.
 struct ValueRow {
   std::vector<double> values;
   std::optional<std::size_t> output;
@@ -45,38 +45,34 @@ struct FigureData {
   // Whether a value may be large without being informative: it does not set the top of a scale that it far exceeds.
   bool aside(std::optional<std::size_t> output, std::size_t input) const;
 
-  // Minimum size of cells and arcs on paper: figures whose cells would be too small to see are rejected there.
+  // Minimum cell and arc size on paper; smaller ones would be invisible, so such figures are rejected.
   double least_cell() const { return options.width.on_paper() ? 1.0 : 0.0; }
 
-  // Returns a caption's text; empty in figures without notes.
+  // A caption's text; empty in figures without notes.
   std::string told(std::string text) const { return options.notes ? std::move(text) : std::string(); }
 
-  // The method shown by figures that have room for only one.
+  // For figures with room for only one.
   Method first_method() const { return methods.empty() ? scores.front()->method : methods.front(); }
 
-  // Returns the methods with a row for the output token, in order; at least one. Flow may lack it. Throws Error(kUsage)
-  // if all do, and if only methods outside the graph are shown, which have no layers to draw.
+  // The methods with a row for the output token, in order; at least one. Flow may lack it. Throws Error(kUsage) if all
+  // do, or if only methods outside the graph are shown, which have no layers.
   std::vector<Method> methods_with_output_token() const;
 
   // [layer, output, input] of a method, plain or normalized.
   const Tensor<double>& values(Method method) const;
-  // Positions of the rows of a method.
   const std::vector<std::size_t>& outputs(Method method) const;
-  // Positions of the shown layers among the method's layers.
+  // Positions among the method's layers.
   std::vector<std::size_t> layer_positions(Method method) const;
-  // The row shown; absent: the mean of all, in a generation without a chosen token.
+  // Absent: the mean of all, in a generation without a chosen token.
   std::optional<std::size_t> row_shown(Method method) const;
-  // That row, as the mean over some of the method's layers.
   ValueRow shown(Method method, const std::vector<std::size_t>& layers) const;
-  // Likewise for scores, which have no layers.
   ValueRow shown(const MethodScores& shown_scores) const;
-  // Likewise for generated tokens; empty if those columns were not kept.
+  // Empty if those columns were not kept.
   std::vector<double> shown_generated(Method method) const;
 
-  // "“[MASK]” (position 5)"; for a generation "token 3 “Paris”" or "the 12 generated tokens". Long tokens are
-  // shortened.
+  // "“[MASK]” (position 5)"; for a generation "token 3 “Paris”" or "the 12 generated tokens". Shortens long tokens.
   std::string output_name(Method method) const;
-  // "layer 6", "mean over layers 1–6": the layers shown.
+  // "layer 6", "mean over layers 1–6".
   std::string span(Method method) const;
 };
 
@@ -87,11 +83,10 @@ FigureData make_figure_data(const Report& report, const FigureOptions& options, 
 // All text of the report that can appear in a figure, for language_of.
 std::string text_of(const Report& report);
 
-// Whether the report holds weights from which a graph can be drawn.
 bool has_graph(const Report& report);
 
-// Returns the scale for rows of a method's values, ignoring excluded tokens. `generated`: for a single row, the values
-// of tokens generated before.
+// The scale for rows of a method's values, ignoring excluded tokens. `generated`: for a single row, the values of
+// tokens generated before.
 ColorScale scale_of(const FigureData& data, Method method, const std::vector<ValueRow>& rows,
                     const std::vector<double>& generated = {});
 
@@ -101,8 +96,8 @@ ColorScale scale_of_scores(const FigureData& data, const std::vector<ValueRow>& 
 
 bool any_without_value(const std::vector<ValueRow>& rows);
 
-// Returns "93% of these flow values ..." if more than half of the flow values shown are degenerate, else "". The values
-// are those of the flow method at some of its layers and one of its rows, or all rows. "" for other methods.
+// "93% of these flow values ..." if most of the flow values shown are degenerate, else "". The values are those of the
+// flow method at some of its layers and one of its rows, or all rows. "" for other methods.
 std::string degeneracy_note(const FigureData& data, Method method, const std::vector<std::size_t>& layer_positions,
                             std::optional<std::size_t> row);
 

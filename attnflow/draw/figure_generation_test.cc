@@ -1,4 +1,3 @@
-// Figures of generations.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -99,7 +98,6 @@ TEST(GenerationFigure, VeryLongTextsGiveBoundedPictures) {
   make.prompt = internal::prompt_pieces(40);
   make.generated = internal::answer_pieces(8);
   make.layers = 2;
-  // The numbers matter little here: the pieces of a small generation, repeated many times.
   const Report small = synthetic_generation(make);
   Report report = small;
   constexpr std::size_t m = 3000;
@@ -155,7 +153,6 @@ TEST(GenerationFigure, CellsHoldTheValues) {
   const Report report = usual_generation(20, 12);
   const SvgDocument svg = read_svg(figure_svg(report, view("matrix")));
   const std::vector<std::string> rules = excluded_by(report);
-  // The first token is far above the rest and does not set the top, nor does the position that chose token 0.
   double top = 0.0;
   double largest = 0.0;
   std::vector<std::vector<double>> means;
@@ -180,7 +177,6 @@ TEST(GenerationFigure, CellsHoldTheValues) {
       EXPECT_EQ(cell.attributes.at("fill"), hex(expected)) << t << " " << j;
     }
   }
-  // Every cell of the first column has the white corner.
   EXPECT_GE(in_group(svg, "path", "attnflow-matrix-rollout-row-").size(), 12U);
   EXPECT_TRUE(has_text_with(svg, internal::short_number(top)));
   EXPECT_TRUE(has_text_with(svg, internal::short_number(largest)));
@@ -216,13 +212,11 @@ TEST(GenerationFigure, StripColoursThePromptAndMarksTheToken) {
     ++grounds;
   }
   EXPECT_EQ(grounds, 20U);
-  // Two bars around the token, and nowhere else.
   const std::vector<SvgElement> said = in_group(svg, "rect", "attnflow-strip-generated");
   EXPECT_EQ(std::count_if(said.begin(), said.end(),
                           [](const SvgElement& rect) { return rect.attributes.at("fill") == hex(internal::kBlack); }),
             2);
   EXPECT_TRUE(has_text_with(svg, "\u23ce"));  // the line break
-  // Without a token, the mean of all is shown.
   const SvgDocument all = read_svg(figure_svg(report, view("strip")));
   double mean = 0.0;
   for (std::size_t t = 0; t < 12; ++t) mean += mean_over_layers(report.rollout, t)[2] / 12.0;
@@ -238,7 +232,6 @@ TEST(GenerationFigure, SaysWhatItShows) {
   std::string text = all_text(read_svg(figure_svg(report, options)));
   test::expect_parts(text, {"synthetic-decoder", "by rollout, mean over layers 2\u20134", "What token 3",
                             "12 tokens generated", "most probable tokens", "stop words (en), punctuation", "Note: "});
-  // The shares of the mass.
   const std::vector<double> values = mean_over_layers(report.rollout, 3, {1, 2, 3});
   const std::vector<std::string> rules = excluded_by(report);
   double mass = 0.0;

@@ -98,7 +98,6 @@ TEST(FigureSvg, IsWellFormedForEveryViewAndText) {
   }
 }
 
-// Arbitrary bytes as tokens and text.
 RC_GTEST_PROP(FigureSvgProperty, AnyBytesGiveWellFormedXml, (const std::vector<std::string>& pieces)) {
   RC_PRE(!pieces.empty() && pieces.size() < 10);
   const std::string name = *rc::gen::elementOf(kViews);
@@ -114,7 +113,6 @@ TEST(FigureSvg, ALongTextIsCutInTheTitle) {
   ASSERT_NE(title, svg.texts.end());
   EXPECT_TRUE(title->ends_with("\u2026\u201d")) << *title;
   EXPECT_LT(title->size(), report.input.text.size());
-  // Only a name if there is no text.
   Report bare = synthetic_report({"[CLS]", "[SEP]"}, 2);
   EXPECT_TRUE(has_text(read_svg(figure_svg(bare, view("heatmap"))), "synthetic"));
 }
@@ -133,7 +131,6 @@ TEST(FigureSvg, MarksWordsThatTheVocabularyLacks) {
       EXPECT_TRUE(has_text(svg, "gadgetry [?]")) << name;
     }
   }
-  // The strip shows the text itself, with dashes under the word.
   const SvgDocument strip = read_svg(figure_svg(report, view("strip")));
   EXPECT_TRUE(has_text(strip, "gadgetry"));
   const auto lines = [](const SvgDocument& svg) {
@@ -180,7 +177,7 @@ TEST(FigureSvg, HasPanelsLegendTitleAndNotes) {
     EXPECT_TRUE(has_text(svg, "\u201cthe key to the cabinets is on\u201d")) << name;
     EXPECT_TRUE(has_text(svg, "predicted: POSITIVE 87.5%"));
     EXPECT_TRUE(has_text(svg, "Note: A warning."));
-    // A panel's scale starts at zero, except for flows that lie close together, and its end is labeled.
+    // Scales start at 0, except for flows that lie close together, and their ends are labeled.
     EXPECT_GE(std::count(svg.texts.begin(), svg.texts.end(), "0"), 2) << name;
   }
 
@@ -255,7 +252,7 @@ TEST(FigureSvg, CellsOfTheHeatmapHaveTheirValuesAndColours) {
   EXPECT_EQ(cells, 18u);
 }
 
-// The arcs of the rollout panel that end at an input token carry that token's share.
+// Arcs into an input token carry that token's share.
 TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
   report.output_token = 2;
@@ -265,7 +262,7 @@ TEST(FigureSvg, ArcsOfRolloutAddUpToRollout) {
   internal::ArcShares shares = internal::rollout_shares(svg);
   EXPECT_NEAR(shares.left, 1.0, 5e-3);
   for (std::size_t j = 0; j < 4; ++j) {
-    // Each title has three digits, and arcs below 0.5% of the strongest are not drawn.
+    // Titles have three digits, and arcs below 0.5% of the strongest are not drawn.
     EXPECT_NEAR(shares.arrived[display_text(report.input, j)], report.rollout(2, 2, j), 0.01) << j;
   }
 }
@@ -358,7 +355,6 @@ TEST(FigureSvg, DegenerateFlowIsSaidSo) {
 
 TEST(FigureSvg, PiecesOfOneEmojiShareItsPlaceInTheStrip) {
   Report report = synthetic_report({"[CLS]", "👩‍🔬", "x", "y", "[SEP]"}, 2);
-  // Two byte-level tokens represent the same characters.
   report.input.tokens[2].begin = report.input.tokens[1].begin;
   report.input.tokens[2].end = report.input.tokens[1].end;
   const SvgDocument svg = read_svg(figure_svg(report, view("strip")));

@@ -47,7 +47,7 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
   return line;
 }
 
-// Whether the prediction is shown: among token classes, only the output token's class is.
+// Among token classes, only the output token's class is shown.
 bool is_told(const ReportPrediction& prediction, const Report& report) {
   return prediction.kind != "token-class" || prediction.position == report.output_token;
 }
@@ -57,7 +57,7 @@ bool any_unknown(const FigureData& data) {
   return std::any_of(tokens.begin(), tokens.end(), [](const InputToken& token) { return token.unknown; });
 }
 
-// The user's text in quotation marks, and its pair, each on one line; nothing for an attention file.
+// The text and its pair, each on one line; nothing for an attention file.
 std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& style) {
   std::vector<std::string> lines;
   for (const std::string* const text : {&data.report.input.text, &data.report.input.text_pair}) {
@@ -74,9 +74,9 @@ std::vector<std::string> quoted_texts(const FigureData& data, const TextStyle& s
 Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
                   const std::function<Scene(double width)>& lay_out) {
   constexpr double kTolerance = 1.0;
-  // Any layout needs at least this width for its labels.
+  // Needed by any layout's labels.
   constexpr double kLeastLayout = 110.0;
-  // On a screen, a page that is not narrow may become slightly wider than requested; on paper it must not.
+  // On a screen, a page that is not narrow may exceed the requested width slightly; on paper it must not.
   constexpr double kNarrow = 320.0;
   const bool grows = !size.width.on_paper() && size.layout_width() >= kNarrow;
   const double width = size.layout_width();
@@ -104,7 +104,6 @@ Scene fitted_page(const PageSize& size, const TextMeasurer& measure,
     (excess(middle) > kTolerance ? low : high) = middle;
   }
   Length least(high * size.scale * size.width.value / size.width.pixels(), size.width.unit);
-  // Rounded up to a short number.
   const double step = least.unit == LengthUnit::kInches || least.unit == LengthUnit::kCentimeters ? 0.05 : 1.0;
   least.value = std::ceil(least.value / step) * step;
   // Words wrap in steps, so a wider page may need more room than a narrower one.
@@ -161,7 +160,6 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
 
 namespace {
 
-// The lines of a title.
 class TitleWriter {
  public:
   explicit TitleWriter(const FigureData& data) : data_(data), scene_(data.measure) {
@@ -193,7 +191,6 @@ std::string sampling_text(const Generation& generation) {
   return text;
 }
 
-// A text on one line, truncated if it is long.
 std::string quoted(const std::string& text, const TextStyle& style, double width, const TextMeasurer& measure) {
   const double room = width - measure.width("\u201c\u201d", style);
   return "\u201c\u2068" + measure.shortened(clean_text(marked_breaks(text)), style, room) + "\u2069\u201d";
@@ -206,7 +203,7 @@ Scene generation_title(const FigureData& data) {
   TitleWriter title(data);
   const TextStyle continued{.size = 12.0};
   title.line(quoted(report.input.text, kLargeTitle, data.width, data.measure), kLargeTitle);
-  // The initial mark makes the line run from left to right regardless of the generated text.
+  // The mark makes the line run left to right regardless of the generated text.
   const std::string arrow = "\u200e\u2192 ";
   const double indent = data.measure.width(arrow, continued);
   if (!generation.text.empty()) {
@@ -237,11 +234,11 @@ Scene generation_title(const FigureData& data) {
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-// The share on generated tokens of everything that the shown tokens depend on, as far as the report has it.
+// The generated tokens' share of everything that the shown tokens depend on, as far as the report has it.
 std::optional<double> generated_share(const FigureData& data, Method method, const ValueRow& row) {
   if (row.output && chosen_token(data.report, *row.output) == 0) return 0.0;
-  // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens, unless a mask
-  // left a row empty.
+  // Rows of raw, rollout and all normalized methods sum to 1 over prompt and generated tokens, unless a mask left a row
+  // empty.
   const double prompt = sum(row.values);
   if (data.options.normalized) return std::clamp(1.0 - prompt, 0.0, 1.0);
   if (method != Method::kFlow) {
@@ -253,7 +250,6 @@ std::optional<double> generated_share(const FigureData& data, Method method, con
   return sum(generated) / all;
 }
 
-// Describes where the mass of the shown part of a generation lies.
 std::string share_sentence(const FigureData& data) {
   const Method method = data.methods.front();
   const ValueRow row = data.shown(method, data.layer_positions(method));

@@ -1,4 +1,4 @@
-// The parts of a figure around its view: the page, the title above it, and the legend and notes below.
+// A figure around its view: page, title, legend and notes.
 #pragma once
 
 #include <filesystem>
@@ -15,26 +15,24 @@
 
 namespace attnflow::internal {
 
-// Lays out a page: `lay_out(width)` makes the content between the margins, with that width if it fits. Throws
-// Error(kUsage) if it does not fit, giving a sufficient width.
+// Lays out a page: `lay_out(width)` makes the content between the margins, that wide if it fits. Throws Error(kUsage),
+// giving a sufficient width, if it does not.
 Scene fitted_page(const PageSize& size, const TextMeasurer& measure, const std::function<Scene(double width)>& lay_out);
 
-// Writes a page in the format given by the path's extension: .svg, .pdf or .png (Error(kUsage) for any other). The file
-// is complete or absent. `description` is the text alternative.
+// Writes .svg, .pdf or .png by the path's extension (Error(kUsage) for any other). The file is complete or absent.
+// `description` is the text alternative.
 void write_page(const std::filesystem::path& path, const Scene& page, const std::string& description);
 
-// The user's text, cut to one line, with model, settings and predictions; for a generation, the prompt and its
-// continuation, and what is shown.
+// The user's text on one line, with model, settings and predictions; for a generation, the prompt and its continuation,
+// and what is shown.
 Scene title_block(const FigureData& data);
 
-// Explains the marks of cells and labels, and the distribution of the mass of a generation; zero height if there is
-// nothing to explain.
+// Explains marks and the distribution of a generation's mass; zero height if there is nothing to explain.
 Scene legend_block(const FigureData& data, const View& view);
 
-// Notes, below a line.
 Scene notes_block(const std::vector<std::string>& notes, double width, const TextMeasurer& measure);
 
-// " Of the attention itself 3% (layer 1) to 62% (layer 9) falls on the first token."; "" if there is no generation.
+// " Of the attention itself 3% (layer 1) to 62% (layer 9) falls on the first token."; "" without a generation.
 std::string sink_sentence(const FigureData& data, Method method);
 
 // "bert · 6 layers · mean of 12 heads · 8 tokens · residual 0.5"; `size` is the input's length in words. With gradient

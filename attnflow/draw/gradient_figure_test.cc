@@ -1,4 +1,4 @@
-// Pictures and the page for gradient-adjusted attention: they name the target, and draw shares.
+// Figures of gradient-adjusted attention name the target and draw shares.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -18,7 +18,6 @@ using internal::read_svg;
 using internal::SvgDocument;
 using internal::synthetic_report;
 
-// Weights of three layers, scaled so that they are larger than shares.
 Report gradient_report(const std::string& mixing) {
   Report report = synthetic_report({"[CLS]", "a", "b", "c"}, 3);
   report.settings.mixing = parse_mixing(mixing);
@@ -44,7 +43,7 @@ TEST(GradientFigure, NamesTheTarget) {
                      {"gradient-adjusted attention, "});
 }
 
-// The arcs that leave the output token's node, and each node below it, are drawn as shares of (I + G) / (row sum).
+// Arcs from the output token's node and each node below it are shares of (I + G) / (row sum).
 TEST(GradientFigure, ArcsOfRolloutAreSharesOfRenormalisedRows) {
   const Report report = gradient_report("gradient");
   FigureOptions options;

@@ -14,7 +14,7 @@ namespace {
 constexpr double kLabelGap = 6.0;
 constexpr std::size_t kMaxCellColumns = 64;
 constexpr std::size_t kMaxCellRows = 256;
-// In narrower cells the corner is not visible.
+// The corner is invisible in narrower cells.
 constexpr double kLeastMarkedCell = 5.0;
 
 bool is_excluded(const Grid& grid, std::size_t column) { return grid.excluded && grid.excluded(column); }
@@ -33,7 +33,6 @@ void hatch_excluded(const Grid& grid, const Rect& area, Scene* scene) {
 }
 
 void draw_cells(const Grid& grid, const ColorScale& scale, double left, double top, Scene* scene) {
-  // A white hairline between cells that are large enough for it.
   const double gap = std::min(grid.cell_width, grid.cell_height) >= 8.0 ? 1.0 : 0.0;
   for (std::size_t r = 0; r < grid.rows.size(); ++r) {
     scene->begin_group({.id = fmt::format("{}-row-{}", grid.id, r)});
@@ -52,7 +51,7 @@ void draw_cells(const Grid& grid, const ColorScale& scale, double left, double t
 }
 
 void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Scene* scene) {
-  // The largest of the values that share a pixel represents them, so that no strong cell is lost.
+  // The largest value represents a pixel, so that no strong cell is lost.
   const std::size_t pool_x = grid_pool(grid.cell_width);
   const std::size_t pool_y = grid_pool(grid.cell_height);
   const std::size_t rows = grid.rows.size();
@@ -71,7 +70,7 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
       image.pixels.push_back(excluded ? kExcluded : scale.color(largest));
     }
   }
-  // The last pixels may represent fewer cells than the others; the image is larger accordingly and clipped at the edge.
+  // The last pixels may represent fewer cells; the image is larger accordingly and clipped.
   scene->begin_group({.id = grid.id + "-image", .clip = area});
   scene->image({area.x, area.y, static_cast<double>(image.width * pool_x) * grid.cell_width,
                 static_cast<double>(image.height * pool_y) * grid.cell_height},
@@ -91,7 +90,7 @@ void draw_image(const Grid& grid, const ColorScale& scale, const Rect& area, Sce
 }  // namespace
 
 std::size_t grid_pool(double cell_size) {
-  // Pictures have at least two pixels per pixel of the page.
+  // PNGs have at least two pixels per pixel of the page.
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(0.5 / cell_size - 1e-9)));
 }
 
@@ -109,8 +108,7 @@ double grid_left_margin(const TextMeasurer& measure, const Grid& grid) {
 }
 
 void fit_grid_width(const TextMeasurer& measure, double width, double largest, Grid* grid) {
-  // The margin depends on the angle of the labels and thus on the cells, which depend on the margin: two iterations
-  // suffice.
+  // The margin depends on the labels' angle, hence on the cells, which depend on the margin: two iterations suffice.
   grid->cell_width = largest;
   for (int round = 0; round < 2; ++round) {
     const double room = width - std::max(grid->left_margin, grid_left_margin(measure, *grid)) - 6.0;

@@ -17,7 +17,7 @@ struct Grid {
   std::vector<AxisLabel> rows;     // from top to bottom
   std::vector<AxisLabel> columns;  // from left to right
   std::function<double(std::size_t row, std::size_t column)> value;
-  // Columns that are hatched instead of colored; none if empty. Their values do not set the scale.
+  // Hatched instead of colored; none if empty. Their values do not set the scale.
   std::function<bool(std::size_t column)> excluded = {};
   double cell_width = 0.0;
   double least_cell_width = 0.0;  // cells are never narrower, even if the grid exceeds its room
@@ -27,20 +27,18 @@ struct Grid {
   std::string note;           // below the panel, "" for none
 };
 
-// The room that a grid needs to the left of its cells.
 double grid_left_margin(const TextMeasurer& measure, const Grid& grid);
 
-// Sets the cells' width, at most `largest`, so that the grid is no wider than `width`, and the left margin, which can
-// only grow.
+// Sets the cells' width, at most `largest`, so that the grid is no wider than `width`, and the left margin, which only
+// grows.
 void fit_grid_width(const TextMeasurer& measure, double width, double largest, Grid* grid);
 
-// Cells smaller than a pixel of the picture are merged: returns how many share a pixel in each direction.
+// How many cells share a picture's pixel in each direction: cells smaller than a pixel are merged.
 std::size_t grid_pool(double cell_size);
-// " Each pixel shows ..." for a grid with such cells, else "".
 std::string pooled_note(const Grid& grid);
 
-// Draws a panel with head, cells, labels and note. Grids of at most 64 columns and 256 rows are drawn cell by cell,
-// with tooltips; larger ones as one image, so that the file stays small.
+// Draws head, cells, labels and note. Grids of at most 64 columns and 256 rows are drawn cell by cell, with tooltips;
+// larger ones as one image, for a small file.
 Scene draw_grid(const Grid& grid, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

@@ -1,16 +1,16 @@
 // A report as a self-contained HTML page.
 //
-// The page is the viewer (viewer/), with its style, its script and the report document. It makes no network requests
-// (which is enforced by a content security policy that allows only the hashes of its own style and script) and needs no
-// installation. Texts, names and labels from users and models are shown as text, never as markup.
+// The page is the viewer (viewer/), with its style, its script and the report document. It needs no installation and
+// makes no network requests: a content security policy allows only its own style and script, by hash. Texts from users
+// and models are shown as text, never as markup.
 //
 // - Text and array files: the text colored by its influence on the chosen output token, layers by tokens, all pairs,
 //   the graph of information flow, kept attention of single heads, and a ranking with the values.
 // - Pictures: the same over the picture, patch by patch.
-// - Generations: step through the generated tokens and see what each depends on.
+// - Generations: each generated token and what it depends on.
 //
-// The document in the page is compact (report/compact_json.h): numbers are float32 as long as they fit, and a page for
-// a report of 512 tokens, 12 layers and 12 heads is smaller than 8 MB. Its notes say what was left out.
+// The document in the page is compact (report/compact_json.h): float32 while it fits; for 512 tokens, 12 layers and 12
+// heads a page is smaller than 8 MB. Its notes say what was left out.
 //
 // Deterministic: the same report gives the same bytes.
 #pragma once
@@ -24,8 +24,7 @@
 namespace attnflow {
 
 // kEmbedded: for a frame in another page, such as a notebook cell: one card and a slim bar, without page-wide keyboard
-// shortcuts or a link to copy. It reports its height by `parent.postMessage({attnflow: {height}}, "*")` whenever that
-// changes.
+// shortcuts or a link to copy. Reports each change of its height by `parent.postMessage({attnflow: {height}}, "*")`.
 enum class PageForm : std::uint8_t { kPage, kEmbedded };
 
 std::string report_html(const Report& report, PageForm form = PageForm::kPage);

@@ -20,7 +20,7 @@
 namespace attnflow::html_test {
 namespace {
 
-// n tokens, all three methods for all pairs, values without structure (the worst case for size).
+// All methods and pairs, values without structure (the worst case for size).
 Report random_report(std::size_t n, std::size_t layers, bool single_head = false) {
   std::mt19937_64 random(n * 100 + layers);
   const auto fill = [&](double scale) {
@@ -47,7 +47,6 @@ Report random_report(std::size_t n, std::size_t layers, bool single_head = false
   return report;
 }
 
-// Extracts the report document from a page.
 std::string report_of(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"report\">";
   const std::size_t begin = page.find(open);
@@ -178,7 +177,7 @@ TEST(Html, StaysUnder3MegabytesAt128Tokens) {
   const Report deep_model = random_report(128, 12);
   const std::string deep = report_html(deep_model);
   EXPECT_LT(deep.size(), 3 * three_megabytes);
-  // Twelve layers of noise take logarithmic codes, with an error of 2.3%.
+  // Twelve layers of noise become logarithmic codes, 2.3% off.
   const Report rounded = report_from_json(report_of(deep));
   EXPECT_NEAR(rounded.flow(0, 0, 0), deep_model.flow(0, 0, 0), 0.024 * deep_model.flow(0, 0, 0));
 }

@@ -15,18 +15,17 @@
 
 namespace attnflow::internal {
 
-// The four corners of a line of text on the page.
+// Four corners on the page.
 struct LabelBox {
   std::string text;
   std::array<Point, 4> corners;
 };
 
-// Collects the boxes of a drawing's texts.
 struct LabelCanvas {
   void operator()(const auto&) {}
   void operator()(const Text& text) {
-    // How far a line of text extends above and below its baseline, as fractions of its size. These are the extents of
-    // Latin capitals with an accent and of descenders; fallback fonts may have taller line boxes with the same ink.
+    // A line's extent above and below its baseline, as fractions of its size, for Latin capitals with an accent and
+    // descenders; fallback fonts may have taller line boxes with the same ink.
     constexpr double kAscent = 0.86;
     constexpr double kDescent = 0.24;
     const double left = text.anchor == Anchor::kStart ? 0.0 : text.anchor == Anchor::kMiddle ? -0.5 : -1.0;
@@ -50,7 +49,7 @@ inline std::vector<LabelBox> label_boxes(const Scene& scene) {
   return canvas.boxes;
 }
 
-// Two rotated rectangles overlap unless an edge of one separates them (separating axis theorem).
+// Rotated rectangles overlap unless an edge of one separates them (separating axis theorem).
 inline bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
   for (const LabelBox* box : {&a, &b}) {
     for (std::size_t e = 0; e < 2; ++e) {
@@ -74,7 +73,7 @@ inline bool overlap(const LabelBox& a, const LabelBox& b, double tolerance) {
   return true;
 }
 
-// Checks that no label extends beyond the page or touches another.
+// No label extends beyond the page or touches another.
 inline void expect_clear_labels(const Scene& scene, const std::string& name) {
   const std::vector<LabelBox> boxes = label_boxes(scene);
   ASSERT_FALSE(boxes.empty());
@@ -84,7 +83,7 @@ inline void expect_clear_labels(const Scene& scene, const std::string& name) {
           << name << ": '" << boxes[i].text << "' leaves the page";
     }
     for (std::size_t j = i + 1; j < boxes.size(); ++j) {
-      // Half a pixel: letters of adjacent pieces of a word touch.
+      // Letters of adjacent pieces of a word touch.
       ASSERT_FALSE(overlap(boxes[i], boxes[j], 0.5))
           << name << ": '" << boxes[i].text << "' and '" << boxes[j].text << "'";
     }

@@ -1,6 +1,5 @@
-// The graph's figures must draw what viewer/test/figures.test.ts expects of the page: both read the reports and arcs of
-// viewer/test/fixtures/figures.json. A change on one side requires changing that file (by make.py next to it) and thus
-// the other side.
+// Figures of the graph must draw what viewer/test/figures.test.ts expects of the page: both read
+// viewer/test/fixtures/figures.json, written by make.py next to it, so a change on one side requires the other.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +25,7 @@ using internal::read_svg;
 using internal::SvgDocument;
 using internal::SvgElement;
 
-// Arcs' layers are counted from the one where the explanation ends.
+// Layers are counted from where the explanation ends.
 using Arc = std::tuple<std::size_t, std::size_t, std::size_t, double>;  // layer, from, to, opacity
 
 struct Panel {

@@ -1,12 +1,12 @@
 // The size of a figure: its width on paper or on screen, and the size of its text.
 //
-// A figure is laid out in pixels of 1/96 inch with labels of kLabelSize pixels, and scaled afterward: text of f points
-// in a figure of w pixels corresponds to a layout of w kLabelPoints / f pixels. So the text has the requested size, and
-// the layout (lines, panels next to each other, omitted labels) fits the available room.
+// A figure is laid out in pixels of 1/96 inch with labels of kLabelSize pixels, and then scaled: text of f points in a
+// figure of w pixels needs a layout of w kLabelPoints / f pixels. So the text has the requested size, and the layout
+// fits the room.
 //
 // A width in inches, centimeters, millimeters or points is a paper width: margins are narrow, running text is as large
-// as labels, the PNG has 300 pixels per inch, and the SVG states its size in the same unit. All files of such a figure
-// have exactly that width: content that does not fit is an error, which gives a sufficient width.
+// as labels, the PNG has 300 pixels per inch, and the SVG states its size in the same unit. All files have exactly that
+// width: content that does not fit is an error, which gives a sufficient width.
 #pragma once
 
 #include <optional>
@@ -28,19 +28,18 @@ struct Length {
 };
 
 // Parses "3.3in", "8.4cm", "84mm", "240pt", "900px". Throws Error(kUsage), with a message beginning with `option`, for
-// any other text and for a length that is not positive.
+// other text and lengths that are not positive.
 Length parse_length(const std::string& option, const std::string& text);
 
 // Parses "8" or "8pt" as points. Throws Error(kUsage) likewise, and for a number outside [2, 72].
 double parse_font_size(const std::string& option, const std::string& text);
 
-// "3.3in".
 std::string to_text(const Length& length);
 
 // Default label size, in points.
 inline constexpr double kLabelPoints = 7.5;
 
-// The size of a figure, as given on the command line and in Python for any kind of figure.
+// A figure's size, as given on the command line and in Python.
 struct PaperOptions {
   std::optional<Length> width;      // absent: 900 pixels
   std::optional<double> font_size;  // points; absent: kLabelPoints
@@ -53,7 +52,6 @@ struct PaperOptions {
 
 namespace attnflow::internal {
 
-// How a laid-out page becomes a file.
 struct PageSize {
   Length width;        // of the file
   double scale = 1.0;  // pixels of 1/96 inch per pixel of the layout

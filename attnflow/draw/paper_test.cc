@@ -50,7 +50,6 @@ TEST(PaperTest, LengthsHaveUnits) {
   }
 }
 
-// Messages name options as they are typed.
 TEST(PaperTest, SizesHaveLimits) {
   for (const Length& width : {Length(0.05, LengthUnit::kInches), Length(20'000.0)}) {
     test::expect_error(ErrorKind::kUsage, {"--width: expected a figure", "found " + to_text(width)},
@@ -65,7 +64,6 @@ TEST(PaperTest, SizesHaveLimits) {
                      [&] { figure_svg(report, on_paper("0.3in", 8.0, FigureView::kStrip)); });
 }
 
-// A file for paper has the requested width and text size.
 TEST(PaperTest, FilesHaveThatSize) {
   const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
   const FigureOptions options = on_paper("3.3in", 8.0, FigureView::kStrip);
@@ -81,7 +79,6 @@ TEST(PaperTest, FilesHaveThatSize) {
   EXPECT_EQ(png[49], 1);
 }
 
-// Likewise for a screen: 96 pixels per inch, two image pixels each.
 TEST(PaperTest, ScreensHavePixels) {
   const Report report = internal::synthetic_report(internal::english_pieces(8), 4);
   const FigureOptions options = on_paper("600px", kLabelPoints, FigureView::kStrip);
@@ -117,7 +114,6 @@ TEST(PaperTest, EveryViewIsLaidOutAnewAtItsWidth) {
   }
 }
 
-// A figure that does not fit is rejected, with a width that is sufficient.
 TEST(PaperTest, TooNarrowSaysWhatSuffices) {
   std::size_t refused = 0;
   for (const FigureView view :

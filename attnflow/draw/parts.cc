@@ -16,12 +16,12 @@ constexpr double kLeastBarWidth = 30.0;
 constexpr double kHeadGap = 16.0;
 constexpr double kBarHeight = 9.0;
 constexpr double kAboveWidth = 14.0;
-// Line height, as a multiple of the text size.
+// Line height in text sizes.
 constexpr double kLinePitch = 1.2;
-// From the middle of a line of text down to its baseline, as a fraction of its size.
+// From a line's middle down to its baseline, in text sizes.
 constexpr double kMiddleToBaseline = 0.35;
 
-// Every k-th of `count`, but always the selected ones, which displace those nearer than k to them.
+// Every k-th, and always the selected ones, which displace neighbors nearer than k.
 std::vector<std::size_t> thinned(const std::vector<AxisLabel>& labels, std::size_t step) {
   std::vector<std::size_t> shown;
   std::vector<std::size_t> selected;
@@ -147,7 +147,7 @@ ColorBar scale_bar(const ColorScale& scale, const TextMeasurer& measure) {
   return color_bar(scale.has_signs ? "\u2212" + top : short_number(scale.low), top, scale.has_signs, measure);
 }
 
-// Width of the part after the bar: the cell above the scale and its value.
+// The cell above the scale and its value.
 double above_width(const ColorScale& scale, const TextMeasurer& measure) {
   if (!scale.above) return 0.0;
   return 2.0 * kBarGap + kAboveWidth + kBarGap + measure.width(short_number(*scale.above), kSmallGrey);
@@ -209,8 +209,8 @@ void draw_above_mark(const Rect& cell, Scene* scene) {
 
 void draw_hatching(const Rect& area, Scene* scene) {
   constexpr double kPitch = 4.0;
-  // The line x + y = c, measured from the corner of the area, enters on the left or at the bottom and leaves at the top
-  // or on the right.
+  // The line x + y = c, from the area's corner, enters on the left or at the bottom and leaves at the top or on the
+  // right.
   Path path;
   for (double c = kPitch; c < area.width + area.height; c += kPitch) {
     const double left = std::max(0.0, c - area.height);

@@ -1,5 +1,5 @@
-// Parts shared by several views: token labels along an axis, color bars, panel heads, lines of running text, and rows
-// of panels. Nothing here depends on reports.
+// Parts shared by views: token labels along an axis, color bars, panel heads, lines of running text, rows of panels.
+// Independent of reports.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr double kLabelSize = 10.0;
 inline constexpr double kTitleSize = 12.0;
 inline constexpr double kSmallSize = kLabelSize;
 
-// The name of a row or column. Special tokens are gray and italic, and the selected one is bold.
+// A row's or column's name. Special tokens are gray and italic, the selected one is bold.
 struct AxisLabel {
   std::string text;
   bool special = false;
@@ -25,8 +25,8 @@ struct AxisLabel {
 
 TextStyle label_style(const AxisLabel& label);
 
-// Labels below columns that are `pitch` apart: horizontal if they fit, else rotated, else only some of them, so that
-// they never touch. `left` and `right` are how far they extend beyond the middle of the first and the last column.
+// Labels below columns that are `pitch` apart: horizontal if they fit, else rotated, else only some, so that they never
+// touch. `left` and `right` are how far they extend beyond the middle of the first and last column.
 struct ColumnLabels {
   double pitch = 0.0;
   double angle = 0.0;
@@ -40,7 +40,7 @@ ColumnLabels lay_out_column_labels(const TextMeasurer& measure, const std::vecto
 // `first_x` is the middle of the first column, `y` the edge from which the labels hang.
 void draw_column_labels(const ColumnLabels& labels, double first_x, double y, Scene* scene);
 
-// Labels to the left of rows that are `pitch` apart; only some of them if there is no room for all.
+// Labels to the left of rows that are `pitch` apart; only some of them if room is short.
 struct RowLabels {
   double pitch = 0.0;
   double width = 0.0;  // of the widest label
@@ -51,21 +51,20 @@ RowLabels lay_out_row_labels(const TextMeasurer& measure, const std::vector<Axis
 // `x` is the right end of the labels, `first_y` the middle of the first row.
 void draw_row_labels(const RowLabels& labels, double x, double first_y, Scene* scene);
 
-// Title on the left, scale on the right: "0 [colors] 0.23". If there are values above the scale, the bar ends in a
-// marked cell with their maximum. Returns the height used.
+// Title on the left, scale on the right: "0 [colors] 0.23". A marked cell with the maximum follows if values exceed the
+// scale. Returns the height used.
 struct PanelHead {
   std::string title;
   ColorScale scale;
 };
 inline constexpr double kPanelHeadHeight = 24.0;
-// The minimum width, which leaves less room for the colors.
+// Leaves less room for the colors.
 double panel_head_width(const TextMeasurer& measure, const PanelHead& head);
 void draw_panel_head(const PanelHead& head, double x, double width, Scene* scene);
 
 inline constexpr TextStyle kSmallGrey{.size = kSmallSize, .color = kGrey};
 inline constexpr TextStyle kPanelNote{.size = kSmallSize, .color = kGrey, .italic = true};
 
-// A color bar, with texts at its ends.
 struct ColorBar {
   std::string low;
   std::string high;
@@ -79,23 +78,20 @@ ColorBar color_bar(const std::string& low, const std::string& high, bool has_sig
 // `baseline`: of the texts, at the left end; `ramp`: the width of the colors.
 void draw_color_bar(const ColorBar& bar, Point baseline, double ramp, Scene* scene);
 
-// Draws the white corner of a cell above the scale.
 void draw_above_mark(const Rect& cell, Scene* scene);
 
-// Items excluded from rankings have a light background with thin lines that rise to the right.
+// For items excluded from rankings: a light background with thin lines that rise to the right.
 inline constexpr Color kExcluded{0xf4, 0xf4, 0xf4};
 void draw_hatching(const Rect& area, Scene* scene);
 
-// Adds text broken into lines of at most `width` below what the scene has, on the left; nothing for an empty text.
+// Adds text in lines of at most `width` below the scene's content, on the left; nothing for an empty text.
 void add_wrapped(const std::string& text, const TextStyle& style, double width, Scene* scene);
 
-// Adds a caption below panels, as the group `id`.
 Scene with_caption(const std::string& id, const Scene& panels, const std::string& caption, double width);
 
-// Places panels from left to right, in rows no wider than `width`, with their tops aligned.
+// Places panels from left to right in rows no wider than `width`, tops aligned.
 Scene on_shelves(const std::vector<Scene>& panels, double width, double gap, const TextMeasurer& measure);
 
-// Places panels below each other.
 Scene stacked(const std::vector<Scene>& panels, double gap, const TextMeasurer& measure);
 
 }  // namespace attnflow::internal

@@ -1,16 +1,16 @@
 // A page of pictures: rows of panels, each a picture with its title, color bar and caption.
 //
-// The pictures on a page are finished: the caller has already drawn maps over photographs, in the colors of
-// picture_color(), which the color bars show. There are three kinds of pages: a picture next to one overlay per method;
-// a strip of small overlays, one per layer, with one color bar for all; and several such rows below each other.
+// The caller has already drawn maps over the photographs, in the colors of picture_color(), which the color bars show.
+// Three kinds of pages: a picture next to one overlay per method; a strip of small overlays, one per layer, with one
+// color bar; and several such rows below each other.
 //
-// Layout. The pictures of a row have equal height: panel_height, or less if that puts the row on fewer lines. A row is
-// broken into lines with the same number of panels; there are as few lines as possible while the pictures are at least
-// two thirds of panel_height high. Every picture keeps its aspect ratio. Titles are cut with "…" if they do not fit
-// over their panel, and captions and labels are broken into lines; no two texts overlap.
+// Layout. Pictures of a row have equal height: panel_height, or less if that saves lines. A row is broken into as few
+// lines as keep the pictures at least two thirds of panel_height high, with equal numbers of panels. Every picture
+// keeps its aspect ratio. Titles wider than their panel are cut with "…", and captions and labels are broken into
+// lines; no two texts overlap.
 //
 // A page is available as SVG (text stays text, pictures are embedded unchanged, parts have stable ids), PDF and PNG,
-// and looks the same in all three. The same page gives the same bytes (with the same fonts installed).
+// alike in all three. The same page and fonts give the same bytes.
 #pragma once
 
 #include <array>
@@ -25,19 +25,19 @@
 
 namespace attnflow {
 
-// The sRGB color at a position in [0, 1] of the scale in the color bars, light to dark; positions outside are clamped.
+// The sRGB color of the color bars at a position in [0, 1], light to dark; positions outside are clamped.
 std::array<std::uint8_t, 3> picture_color(double position);
 // Likewise for signed values: 0 is in the middle of the scale, at position 1/2.
 std::array<std::uint8_t, 3> signed_picture_color(double position);
 
-// A color bar from 0 to `high`, or from -high with signs, with these values at its ends.
+// A color bar from 0 to `high`, or from -high with signs, labeled at its ends.
 struct PanelBar {
   double high = 1.0;
   bool has_signs = false;  // uses the colors of signed_picture_color()
 };
 
-// A rectangle in fractions of the picture, from its top left corner: (0, 0, 1, 1) is all of it. Parts outside the
-// picture are not drawn. The outline is black on white, so that it is visible on any background.
+// A rectangle in fractions of the picture, from its top left corner; parts outside are not drawn. The outline is black
+// on white, visible on any background.
 struct PanelMark {
   double x = 0.0;
   double y = 0.0;
@@ -45,7 +45,7 @@ struct PanelMark {
   double height = 0.0;
 };
 
-// Enlarged to three times its size or more, a picture shows its pixels as squares; otherwise it is smooth.
+// Enlarged at least three times, a picture shows its pixels as squares; otherwise it is smooth.
 struct PicturePanel {
   std::string title;
   std::string subtitle = {};     // a second line, smaller
@@ -81,9 +81,9 @@ struct PicturePageOptions {
   void set(const PaperOptions& paper);
 };
 
-// Writes the page in the format given by the path's extension: .svg, .pdf or .png (Error(kUsage) for any other). The
-// file is complete or absent. Throws Error(kUsage) for an option out of range, Error(kOther) when cairo fails, as it
-// does on a truncated PNG (which SVG embeds unchanged).
+// Writes .svg, .pdf or .png by the path's extension (Error(kUsage) for any other). The file is complete or absent.
+// Throws Error(kUsage) for an option out of range, Error(kOther) when cairo fails, as on a truncated PNG (which SVG
+// embeds unchanged).
 void write_picture_page(const std::filesystem::path& path, const PicturePage& page,
                         const PicturePageOptions& options = {});
 

@@ -41,7 +41,7 @@ using internal::SvgElement;
 using internal::test_png;
 
 PicturePanel panel(const std::string& title, std::size_t width, std::size_t height) {
-  // Compressing the same picture repeatedly would take most of the tests' time.
+  // Compressing the same picture repeatedly would dominate the run time.
   static std::map<std::pair<std::size_t, std::size_t>, std::string> pngs;
   std::string& png = pngs[{width, height}];
   if (png.empty()) png = test_png(width, height);
@@ -54,7 +54,6 @@ PicturePanel panel(const std::string& title, std::size_t width, std::size_t heig
   return made;
 }
 
-// The picture, and an overlay for each method.
 PictureRow overlay_row(std::size_t width, std::size_t height) {
   PictureRow row;
   row.panels.push_back(panel("input", width, height));
@@ -93,7 +92,6 @@ PicturePage overview(std::size_t width, std::size_t height, std::size_t layers) 
   return page;
 }
 
-// One row of one panel.
 PicturePage page_of(const PicturePanel& only, double height) {
   PicturePage page;
   page.rows.resize(1);
@@ -107,13 +105,12 @@ std::string svg_of(const PicturePage& page) {
   return internal::scene_to_svg(internal::picture_page_scene(page, {}, measure), "");
 }
 
-// At two pixels per pixel of the page.
 Image png_of(const PicturePage& page) {
   const internal::TextMeasurer measure("en");
   return internal::read_png(internal::scene_to_png(internal::picture_page_scene(page, {}, measure)));
 }
 
-// The first picture of a panel, "row-1-panel-2" (its color bar comes after it).
+// "row-1-panel-2": its color bar comes after it.
 SvgElement picture_in(const SvgDocument& svg, const std::string& part) {
   const std::vector<SvgElement> found = in_group(svg, "image", "attnflow-" + part);
   EXPECT_FALSE(found.empty()) << part;
@@ -143,7 +140,6 @@ TEST(FitPanels, KeepsVeryWideAndVeryHighPicturesOnThePage) {
   const PanelFit high = internal::fit_panels({{0.01, 90.0}, {0.01, 90.0}}, 864.0, 220.0, 16.0);
   EXPECT_EQ(high.per_line, 2U);
   EXPECT_EQ(high.height, 220.0);
-  // Titles wider than the page has room for: one panel per line.
   EXPECT_EQ(internal::fit_panels({{1.0, 400.0}, {1.0, 400.0}}, 284.0, 220.0, 16.0).per_line, 1U);
 }
 
@@ -260,7 +256,6 @@ TEST(PicturePage, PngShowsThePixelsWhereTheyBelong) {
   ASSERT_EQ(number(place, "height"), 100.0);
   for (std::size_t y = 0; y < 10; ++y) {
     for (std::size_t x = 0; x < 10; ++x) {
-      // All of a cell except its border is the pixel.
       for (const double in : {2.0, 5.0, 7.5}) {
         EXPECT_EQ(at(10.0 * static_cast<double>(x) + in, 10.0 * static_cast<double>(y) + in),
                   source.pixels[y * 10 + x]);
@@ -270,7 +265,6 @@ TEST(PicturePage, PngShowsThePixelsWhereTheyBelong) {
 }
 
 TEST(PicturePage, ASmoothPictureIsNotMixedWithThePaper) {
-  // Shown larger than it is, but not three times.
   Image wide{.width = 100, .height = 60, .pixels = {}};
   for (std::size_t i = 0; i < 6000; ++i) wide.pixels.push_back(i % 100 < 50 ? Color{0, 0, 0} : Color{200, 200, 200});
   PicturePage page = page_of(panel("", 100, 60), 120.0);
@@ -297,7 +291,7 @@ TEST(PicturePage, AMarkIsSeenOnAnyGround) {
     const SvgElement place = picture_in(svg, "row-1-panel-1");
     const Image drawn = png_of(page);
     const double side = number(place, "height");
-    // Across the left edge of the marked area, from outside to inside, at two steps per pixel of the page.
+    // From outside to inside across the left edge, two steps per pixel of the page.
     int darkest = 255;
     int lightest = 0;
     for (double x = 0.4 * side - 6.0; x < 0.4 * side + 6.0; x += 0.5) {
@@ -308,7 +302,6 @@ TEST(PicturePage, AMarkIsSeenOnAnyGround) {
     }
     EXPECT_LT(darkest, 60) << int{ground.red};
     EXPECT_GT(lightest, 200) << int{ground.red};
-    // The middle of the area is unchanged.
     const auto x = static_cast<std::size_t>(2.0 * (number(place, "x") + 0.5 * side));
     const auto y = static_cast<std::size_t>(2.0 * (number(place, "y") + 0.5 * side));
     EXPECT_EQ(drawn.pixels[y * drawn.width + x], ground);
@@ -349,7 +342,6 @@ TEST(PicturePage, IsWrittenInTheKindThatThePathNamesWithTheSameBytesEveryTime) {
     EXPECT_EQ(read_file(folder / name), bytes) << name;
   }
   EXPECT_TRUE(read_file(folder / "a.PDF").starts_with("%PDF"));
-  // A description for those who do not see it.
   test::expect_parts(read_file(folder / "a.svg"), {"<desc>both.png; input, raw, rollout, flow; raw, by layer; "});
   const Image png = internal::read_png(read_file(folder / "a.png"));
   EXPECT_EQ(png.width, static_cast<std::size_t>(std::ceil(2.0 * scene.width)));

@@ -12,13 +12,13 @@
 namespace attnflow::internal {
 namespace {
 
-// Panels below this height are small multiples: small titles, little space between them.
+// Lower panels are small multiples: small titles, little space between them.
 constexpr double kSmallPanel = 130.0;
 constexpr double kLongestTitle = 150.0;  // a narrow picture's panel is widened up to this for its title
 constexpr double kLeastRamp = 40.0;
 constexpr double kWidestRamp = 150.0;
 constexpr double kRowRamp = 120.0;
-constexpr double kPitch = 1.35;  // line height, as a multiple of the text size, as in add_wrapped
+constexpr double kPitch = 1.35;  // line height in text sizes, as in add_wrapped
 
 ColorBar bar_of(const PanelBar& bar, const TextMeasurer& measure) {
   return color_bar(short_number(bar.has_signs ? -bar.high : 0.0), short_number(bar.high), bar.has_signs, measure);
@@ -62,7 +62,7 @@ bool fits(const std::vector<PanelShape>& panels, std::size_t per_line, double he
   return true;
 }
 
-// The part of a marked rectangle that is inside the picture, in pixels of the page; nothing if it is entirely outside.
+// The part inside the picture, in pixels of the page; nothing if entirely outside.
 std::optional<Rect> marked_area(const PanelMark& mark, const Rect& picture) {
   const double left = std::clamp(mark.x, 0.0, 1.0);
   const double top = std::clamp(mark.y, 0.0, 1.0);
@@ -74,7 +74,6 @@ std::optional<Rect> marked_area(const PanelMark& mark, const Rect& picture) {
 }
 
 void draw_mark(const Rect& area, bool small, Scene* scene) {
-  // The lines are outside the marked area.
   const double black = small ? 1.0 : 1.5;
   const double white = small ? 3.0 : 4.5;
   const double out = black / 2.0;
@@ -83,7 +82,7 @@ void draw_mark(const Rect& area, bool small, Scene* scene) {
   scene->rect(outline, stroked(kBlack, black));
 }
 
-// Heights of the texts above the pictures of a line, so that the pictures are aligned.
+// Text heights above a line's pictures, for alignment.
 struct HeadHeights {
   double title = 0.0;
   double all = 0.0;
@@ -134,8 +133,7 @@ HeadHeights head_heights(const std::vector<PicturePanel>& panels, std::size_t be
   return head;
 }
 
-// Heading on the left and color bar on the right on one line if both fit, else on two; `reach` is how far the panels
-// extend to the right.
+// Heading and color bar on one line if both fit, else on two; `reach` is how far the panels extend to the right.
 Scene heading_scene(const PictureRow& row, double reach, double width, const TextMeasurer& measure) {
   constexpr TextStyle kHeading{.size = kTitleSize, .bold = true};
   constexpr double kBetween = 20.0;

@@ -14,7 +14,7 @@
 
 namespace attnflow::internal {
 
-// The result is empty if the bytes are not a PNG.
+// Empty if the bytes are not a PNG.
 inline Image read_png(const std::string& png) {
   struct Source {
     const std::string* bytes;
@@ -49,8 +49,7 @@ inline Image read_png(const std::string& png) {
   return image;
 }
 
-// A picture in which every pixel differs from its neighbors: red increases to the right, green downward, and blue
-// alternates.
+// Every pixel differs from its neighbors: red increases to the right, green downward, and blue alternates.
 inline Image test_picture(std::size_t width, std::size_t height) {
   Image image{.width = width, .height = height, .pixels = {}};
   for (std::size_t y = 0; y < height; ++y) {

@@ -13,13 +13,12 @@ namespace {
 
 constexpr double kLongestToken = 320.0;
 constexpr double kTextMargin = 3.0;
-// Line height, and the first line's baseline, as multiples of the text size.
+// Line height and first baseline, in text sizes.
 constexpr double kTextLinePitch = 1.95;
 constexpr double kFirstBaseline = 1.25;
-// Wider than a normal space, so that the backgrounds of two words are separated.
+// Wider than a normal space, to separate the backgrounds of words.
 constexpr const char* kSpace = "\u2002";
-// Placed around tokens that are not part of the text: they keep their place in right-to-left text and do not affect its
-// order.
+// Around tokens outside the text: they keep their place in right-to-left text without affecting its order.
 constexpr const char* kIsolate = "\u2068";
 constexpr const char* kEndIsolate = "\u2069";
 
@@ -91,7 +90,7 @@ class Builder {
   std::vector<std::size_t> read_;  // how far each text is laid out
 };
 
-// How far the background of each placed piece may extend to the left and to the right of its letters.
+// How far each placed piece's background may extend beyond its letters, left and right.
 std::vector<std::array<double, 2>> grounds(const std::vector<PlacedRange>& pieces) {
   std::vector<std::size_t> order(pieces.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -115,7 +114,7 @@ Color ink_of(const TokenLook& look) {
   return readable_on(look.ground.value_or(kWhite));
 }
 
-// The color of letters on the backgrounds of several tokens; gray if there is no token.
+// Readable on several tokens' backgrounds; gray without tokens.
 Color ink_of_all(const std::vector<std::size_t>& tokens, const std::vector<TokenLook>& looks) {
   if (tokens.empty()) return kGrey;
   if (tokens.size() == 1) return ink_of(looks[tokens.front()]);
@@ -141,7 +140,7 @@ void draw_ground(const TokenLook& look, const Rect& part, Scene* scene) {
     scene->rect(part, filled(kWhite), look.title);
   }
   if (look.selected) {
-    // Outside the background, so that the letters of a word in pieces are not cut.
+    // Outside, so that the letters of a word in pieces are not cut.
     constexpr double kBar = 1.6;
     scene->rect({part.x, part.y - kBar - 0.6, part.width, kBar}, filled(kBlack));
     scene->rect({part.x, part.y + part.height + 0.6, part.width, kBar}, filled(kBlack));
@@ -176,8 +175,7 @@ RunningText lay_out_running_text(const RunningSource& source, const TextStyle& s
   }
   const bool right_to_left = !source.texts.empty() && measure.right_to_left(clean_text(source.texts.front()));
   result.paragraph = measure.paragraph(result.text, ranges, style, width - 2.0 * kTextMargin, right_to_left);
-  // Right-to-left paragraphs are aligned with the right edge of the page: move them to the left, where the panels
-  // start.
+  // Move right-aligned right-to-left paragraphs to the left, where the panels start.
   std::vector<PlacedRange>& pieces = result.paragraph.placed;
   double least = width;
   for (const PlacedRange& piece : pieces) least = std::min(least, piece.x);
@@ -209,7 +207,7 @@ void draw_running_text(const RunningText& text, const std::vector<TokenLook>& lo
     }
   }
 
-  // Letters that are shaped together are drawn together, each part in the color that its background requires.
+  // Letters shaped together are drawn together, each part in its background's color.
   for (std::size_t i = 0; i < pieces.size();) {
     const PlacedRange& first = pieces[i];
     std::size_t end = i;

@@ -1,8 +1,8 @@
 // Running text with a colored background for every token.
 //
 // Tokens are byte ranges of one or more texts. Tokens for the same characters (the bytes of one emoji) share their
-// place; tokens without text appear between the others as labels; characters that no token covers are drawn, too.
-// Letters that are shaped together are drawn together, so joined scripts stay joined across tokens.
+// place; tokens without text appear between the others as labels; uncovered characters are drawn, too. Letters shaped
+// together are drawn together, so joined scripts stay joined across tokens.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,11 @@ struct RunningToken {
 struct RunningSource {
   std::vector<std::string> texts;
   std::vector<RunningToken> tokens;  // in display order
-  // Line breaks and tabs inside a token are drawn as spaces, or as marks.
+  // How line breaks and tabs inside a token are drawn.
   enum class Breaks { kSpaces, kMarks } breaks = Breaks::kSpaces;
 };
 
-// A stretch of the paragraph with one background. It has several tokens if they represent the same characters, and none
-// for characters that no token covers.
+// A stretch with one background: several tokens if they represent the same characters, none if no token covers it.
 struct RunningCell {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -49,7 +48,6 @@ struct RunningText {
   double height = 0.0;
 };
 
-// Replaces line breaks and tabs by visible marks.
 std::string marked_breaks(const std::string& text);
 
 RunningText lay_out_running_text(const RunningSource& source, const TextStyle& style, double width,
@@ -65,7 +63,7 @@ struct TokenLook {
   std::string title = {};
 };
 
-// Draws the text below `top`. `looks` has one entry per token of the source.
+// `looks` has one entry per token of the source.
 void draw_running_text(const RunningText& text, const std::vector<TokenLook>& looks, double top, Scene* scene);
 
 }  // namespace attnflow::internal

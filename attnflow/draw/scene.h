@@ -1,4 +1,4 @@
-// A recorded drawing: it can be added to another drawing, and replayed on any canvas.
+// A recorded drawing, to be added to another or replayed on a canvas.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ class Scene {
   // The measurer must outlive the scene.
   explicit Scene(const TextMeasurer& measure) : measure_(&measure) {}
 
-  // The space that the drawing needs, from (0, 0). Set by the code that lays it out.
+  // The space needed, from (0, 0). Set by the layout code.
   double width = 0.0;
   double height = 0.0;
-  // The size of the file made from a page; absent: one pixel of 1/96 inch per pixel of the drawing.
+  // The file's size; absent: one pixel of 1/96 inch per pixel of the drawing.
   std::optional<PageSize> size = {};
 
   double scale() const { return size ? size->scale : 1.0; }
@@ -41,13 +41,12 @@ class Scene {
   void path(const Path& path, const Paint& paint) { marks_.emplace_back(PathMark{path, paint}); }
   void image(const Rect& rect, const Image& image) { marks_.emplace_back(ImageMark{rect, image}); }
   void bitmap(const Rect& rect, const Bitmap& bitmap) { marks_.emplace_back(BitmapMark{rect, bitmap}); }
-  // Measures and adds the text; an empty text leaves no mark.
+  // An empty text leaves no mark.
   void text(const Text& text);
 
-  // Adds the marks of another scene, moved by (dx, dy).
   void add(const Scene& other, double dx, double dy);
 
-  // Passes the marks to a canvas in order, through its operator() for each kind.
+  // Passes the marks in order to the canvas's operator() for each kind.
   template <typename Canvas>
   void replay(Canvas& canvas) const {
     for (const Mark& mark : marks_) std::visit(canvas, mark);

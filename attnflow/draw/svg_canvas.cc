@@ -68,7 +68,7 @@ class SvgCanvas {
   }
 
   void operator()(const Text& text) {
-    // Viewers disagree about which end of right-to-left text an anchor refers to, but not about its middle.
+    // Viewers disagree about the end that an anchor means in right-to-left text, but not about the middle.
     Text placed = text;
     if (text.right_to_left && text.anchor != Anchor::kMiddle) {
       const double shift = (text.anchor == Anchor::kStart ? 0.5 : -0.5) * text.width;
@@ -110,7 +110,6 @@ class SvgCanvas {
   }
 
  private:
-  // Writes an <image> element up to the end of its attributes.
   void embed(const Rect& rect, const std::string& png, Sampling sampling) {
     out_ += "<image" + box(rect) + " preserveAspectRatio=\"none\"";
     if (sampling == Sampling::kPixels) out_ += " style=\"image-rendering:crisp-edges;image-rendering:pixelated\"";

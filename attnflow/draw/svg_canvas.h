@@ -1,5 +1,5 @@
-// Scalable vector graphics, written directly: text stays text, groups keep their ids, marks have tooltips, and the same
-// drawing gives the same bytes.
+// SVG, written directly: text stays text, groups keep ids, marks have tooltips, and the same drawing gives the same
+// bytes.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace attnflow::internal {
 
-// Returns the scene as a complete SVG 1.1 document in UTF-8 that can also be inserted into an HTML page unchanged.
-// `description` is the text alternative. Ids begin with "attnflow-".
+// Returns a complete SVG 1.1 document in UTF-8 that can also be inserted into HTML unchanged. `description` is the text
+// alternative. Ids begin with "attnflow-".
 std::string scene_to_svg(const Scene& scene, const std::string& description);
 
-// A coordinate with at most two decimals and no trailing zeros: "12", "0.5", "-3.25".
+// At most two decimals and no trailing zeros: "12", "0.5", "-3.25".
 std::string svg_number(double value);
-// Clean text with characters escaped that are special in XML, also inside quotes.
+// Clean text, escaped for XML, also inside quotes.
 std::string xml_escaped(const std::string& text);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,4 @@
-// Parses an SVG with expat, as strictly as a browser: anything that is not well-formed XML is an error.
+// Parses an SVG with expat; anything that is not well-formed XML is an error.
 #pragma once
 
 #include <expat.h>
@@ -24,7 +24,6 @@ struct SvgDocument {
   std::vector<std::string> titles;
   std::vector<std::string> texts;  // of each text element, without its title
 
-  // The attribute of the first element of that name; "" if there is none.
   std::string attribute(const std::string& name, const std::string& key) const {
     for (const SvgElement& element : elements) {
       if (element.name != name) continue;
@@ -93,7 +92,7 @@ inline bool has_text(const SvgDocument& svg, const std::string& text) {
   return std::find(svg.texts.begin(), svg.texts.end(), text) != svg.texts.end();
 }
 
-// The running sentences of a drawing, whose lines are separate text elements.
+// Joins sentences, whose lines are separate text elements.
 inline std::string all_text(const SvgDocument& svg) {
   std::string all;
   for (const std::string& text : svg.texts) all += text + ' ';
@@ -104,7 +103,6 @@ inline bool has_text_with(const SvgDocument& svg, const std::string& part) {
   return all_text(svg).find(part) != std::string::npos;
 }
 
-// The elements called `name` inside of groups whose ids start with `group`.
 inline std::vector<SvgElement> in_group(const SvgDocument& svg, const std::string& name, const std::string& group) {
   std::vector<SvgElement> found;
   for (const SvgElement& element : svg.elements) {
@@ -120,7 +118,6 @@ inline double number(const SvgElement& element, const std::string& key) {
   return std::stod(element.attributes.at(key));
 }
 
-// What rollout's arcs carry out of the third layer, and into each token of the input.
 struct ArcShares {
   double left = 0.0;
   std::map<std::string, double> arrived;

@@ -1,5 +1,5 @@
-// Generations for the tests of this module and for the pages opened by the browser test: seeded causal attention with a
-// sink at the first token, over given pieces of text; raw, rollout and flow are computed from that attention.
+// Generations for this module's tests and the browser test's pages: seeded causal attention with a sink at the first
+// token, over given pieces of text, with its raw, rollout and flow.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct SyntheticGeneration {
   std::uint64_t seed = 1;
 };
 
-// The first pieces, between bars, repeated to the requested length.
+// Pieces between bars, repeated to the requested length.
 inline std::vector<std::string> repeated(const std::string& pieces, std::size_t count) {
   std::vector<std::string> result;
   for (std::istringstream stream; result.size() < count;) {
@@ -43,7 +43,6 @@ inline std::vector<std::string> repeated(const std::string& pieces, std::size_t 
   return result;
 }
 
-// Of a chat prompt and an answer.
 inline std::vector<std::string> prompt_pieces(std::size_t m) {
   return repeated(
       "It| is| sunny| today|,| which| is| bad|.|\n|What| do| people| usually| do| on| days| like| this|?| The| "
@@ -102,7 +101,6 @@ inline Report synthetic_generation(const SyntheticGeneration& make) {
   }
   generation.stopped = make.generated.back().empty() ? "end" : "length";
 
-  // Peaked weights, a preference for the most recent tokens, and a sink that grows with depth.
   AttentionGraph graph;
   graph.weights = Tensor<double>({make.layers, positions, positions});
   for (std::size_t l = 0; l < make.layers; ++l) {
@@ -195,7 +193,6 @@ inline Report synthetic_generation(const SyntheticGeneration& make) {
   return report;
 }
 
-// A prompt of m tokens and an answer of n, with excluded tokens, flow for some tokens, and notes.
 inline Report usual_generation(std::size_t m, std::size_t n, std::size_t layers = 6) {
   SyntheticGeneration make;
   make.prompt = prompt_pieces(m);

@@ -1,5 +1,5 @@
-// Reports of pictures for the tests of this module and for the pages opened by the browser test: a drawn picture,
-// seeded attention in which patches of similar color attend to each other, and its raw, rollout and flow values.
+// Reports of pictures for this module's tests and the browser test's pages: seeded attention between patches of similar
+// color, with its raw, rollout and flow.
 #pragma once
 
 #include <algorithm>
@@ -31,12 +31,12 @@ struct SyntheticPicture {
   std::vector<std::string> specials = {"[CLS]"};
   std::size_t layers = 4;
   FlowRows flow = FlowRows::kAll;
-  // The area covered by the grid, in fractions of the picture: left, top, right, bottom.
+  // The grid's area in fractions of the picture: left, top, right, bottom.
   std::array<double, 4> seen = {0.0, 0.0, 1.0, 1.0};
   std::size_t shrink = 1;  // pixels of the original per pixel of the kept picture, in each direction
 };
 
-// Two discs over a horizon; gray if it is very small, like the pictures of small data sets.
+// Gray if very small, like the pictures of small data sets.
 inline Image discs(std::size_t width, std::size_t height) {
   Image image{.width = width, .height = height, .pixels = {}};
   const bool grey = width * height <= 32 * 32;

@@ -1,5 +1,4 @@
-// Reports for the tests of this module: random attention over given pieces of text, with rollout and a substitute for
-// flow.
+// Reports for this module's tests: random attention over given text, with rollout and a substitute for flow.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +15,8 @@
 
 namespace attnflow::internal {
 
-// Makes tokens from pieces as a tokenizer spells them: "[...]" is special and has no text, "##x" continues the word
-// before it, and anything else starts a new word after a space (without a space if `joined`).
+// Makes tokens from pieces: "[...]" is special and has no text, "##x" continues a word, and anything else starts a word
+// after a space (without a space if `joined`).
 inline void set_tokens(const std::vector<std::string>& pieces, bool joined, Report* report) {
   ReportInput& input = report->input;
   std::size_t word = 0;
@@ -40,9 +39,9 @@ inline void set_tokens(const std::vector<std::string>& pieces, bool joined, Repo
   }
 }
 
-// Fills raw, rollout, flow, and the graph for all output tokens. Deterministic. Attention is peaked at a few positions
-// and special tokens attract much of it, as in trained models. The substitute for flow is min(1, sum_k min(A_l[i, k],
-// F_(l-1)[k, j])), an upper bound of the maximum flow.
+// Fills raw, rollout, flow, and the graph for all output tokens. Deterministic. As in trained models, attention peaks
+// at a few positions and at special tokens. The substitute for flow is min(1, sum_k min(A_l[i, k], F_(l-1)[k, j])), an
+// upper bound.
 inline void set_values(std::size_t layers, Report* report) {
   const std::size_t n = report->input.tokens.size();
   std::mt19937 random(12345);
@@ -69,7 +68,7 @@ inline void set_values(std::size_t layers, Report* report) {
         a[i * n + j] = (1.0 - rho) * report->graph(l, i, j) + (i == j ? rho : 0.0);
       }
     }
-    // Uses pointers, because for 464 tokens these loops take long in unoptimized builds.
+    // Pointers, because unoptimized builds take long for 464 tokens.
     for (std::size_t i = 0; i < n; ++i) {
       double* const rolled = rollout[l][i].span().data();
       double* const flows = flow[l][i].span().data();
@@ -111,7 +110,6 @@ inline Report synthetic_report(const std::vector<std::string>& pieces, std::size
   return report;
 }
 
-// [CLS], n - 2 words, some of them split into pieces, [SEP].
 inline std::vector<std::string> english_pieces(std::size_t n) {
   std::istringstream stream(
       "the key to the cabin ##ets is on the table , but no one has seen it since the day when author talked to sara "

@@ -10,7 +10,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Longer texts are truncated before they are measured: no line of a figure has room for them.
+// Longer texts fit on no line, so they are truncated before measuring.
 constexpr std::size_t kLongestLine = 4096;
 
 struct FreeFont {
@@ -21,7 +21,7 @@ struct UnrefAttributes {
 };
 using AttributesPtr = std::unique_ptr<PangoAttrList, UnrefAttributes>;
 
-// Scripts with separate letters, so that a word may be drawn in pieces. All others are kept together.
+// Words in these scripts may be drawn in pieces; all others are kept together.
 constexpr std::array kSeparateLetters = {
     G_UNICODE_SCRIPT_COMMON, G_UNICODE_SCRIPT_INHERITED, G_UNICODE_SCRIPT_UNKNOWN,  G_UNICODE_SCRIPT_LATIN,
     G_UNICODE_SCRIPT_GREEK,  G_UNICODE_SCRIPT_CYRILLIC,  G_UNICODE_SCRIPT_ARMENIAN, G_UNICODE_SCRIPT_GEORGIAN,

@@ -1,7 +1,7 @@
-// Text as it will appear on the page: cleaned, measured, shortened, broken into lines.
+// Text for the page: cleaned, measured, shortened, broken into lines.
 //
-// All measuring is done by pango, with hinting off and glyphs at fractional pixel positions, so that the same layout
-// holds for SVG, PDF and PNG at any scale. Fonts come from the system; pango finds a fallback for every script.
+// Pango measures with hinting off and glyphs at fractional pixel positions, so one layout holds for SVG, PDF and PNG at
+// any scale. Fonts come from the system, with fallbacks for every script.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,22 @@
 
 namespace attnflow::internal {
 
-// The font families, in order of preference, for pango and for CSS.
+// In order of preference, for pango and for CSS.
 inline constexpr const char* kFontFamilies = "Noto Sans, Noto Sans Arabic, Noto Sans Hebrew, DejaVu Sans, sans-serif";
 
-// Converts any bytes to one line of text that is valid UTF-8 and valid XML: white space other than a space becomes a
-// space, other control characters become their pictures (U+2400...), and what is not UTF-8 or not allowed in XML
-// becomes U+FFFD.
+// Converts any bytes to one line of valid UTF-8 and XML: white space becomes spaces, other control characters their
+// pictures (U+2400...), and anything not UTF-8 or not allowed in XML U+FFFD.
 std::string clean_text(std::string_view text);
 
-// Whether the letter at text[at] is shaped together with the one before it, so that drawing them separately would look
-// wrong: Arabic and other joined scripts, combining marks, emoji sequences. Requires clean text, and `at` at the
-// beginning of a letter.
+// Whether the letter at text[at] is shaped together with the one before, so that they must be drawn together: Arabic
+// and other joined scripts, combining marks, emoji sequences. Requires clean text and a letter's beginning.
 bool shaped_together(std::string_view text, std::size_t at);
 
-// The language that decides which glyphs are used for Han characters: "ja" if there are kana, "ko" with hangul, "zh-cn"
-// with Han alone, else "en". Never the machine's locale.
+// Selects glyphs for Han characters: "ja" if there are kana, "ko" with hangul, "zh-cn" with Han alone, else "en". Never
+// the machine's locale.
 std::string language_of(std::string_view text);
 
-// The position of the bytes [begin, end) of a paragraph. A range broken over several lines is placed once per line.
+// Bytes [begin, end) of a paragraph, once per line that they are on.
 struct PlacedRange {
   std::size_t range = 0;  // index of the requested range
   std::size_t line = 0;
@@ -64,18 +62,18 @@ class TextMeasurer {
 
   double width(const std::string& text, const TextStyle& style) const;
 
-  // Whether the first letter that has a direction is written from right to left.
+  // Decided by the first letter that has a direction.
   bool right_to_left(const std::string& text) const;
 
-  // Returns the text itself if it is at most `max_width` wide, else its longest beginning (in whole characters as the
-  // reader sees them) that fits followed by "…"; "…" alone if nothing fits.
+  // Returns the text if at most `max_width` wide, else its longest fitting beginning in whole characters, followed by
+  // "…"; "…" alone if nothing fits.
   std::string shortened(const std::string& text, const TextStyle& style, double max_width) const;
 
-  // Breaks the text into lines of at most `width`, between words if possible.
+  // Lines of at most `width`, broken between words if possible.
   std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, double width) const;
 
-  // Lays out the text as a paragraph of lines of at most `width`, with full bidirectional ordering, and locates each
-  // range. Right-to-left paragraphs are right-aligned.
+  // Lays out lines of at most `width`, with full bidirectional ordering, and locates each range. Right-to-left
+  // paragraphs are right-aligned.
   Paragraph paragraph(const std::string& text, const std::vector<ParagraphRange>& ranges, const TextStyle& style,
                       double width, bool right_to_left) const;
 

@@ -86,11 +86,10 @@ TEST(TextMeasurer, ShortenedFitsAndCutsBetweenCharacters) {
   EXPECT_LE(measure.width(cut, kStyle), 60.0);
   EXPECT_TRUE(std::string("unbelievably long").starts_with(cut.substr(0, cut.size() - 3)));
   EXPECT_EQ(measure.shortened("wide", kStyle, 1.0), "\u2026");
-  // A woman scientist is one character: it is kept whole or not at all.
+  // One character: kept whole or not at all.
   const std::string scientists = "👩‍🔬👩‍🔬👩‍🔬👩‍🔬";
   const std::string fewer = measure.shortened(scientists, kStyle, 50.0);
   EXPECT_EQ((fewer.size() - 3) % std::string("👩‍🔬").size(), 0u) << fewer;
-  // Megabytes are handled, too.
   EXPECT_LE(measure.width(measure.shortened(std::string(1 << 20, 'x'), kStyle, 80.0), kStyle), 80.0);
 }
 

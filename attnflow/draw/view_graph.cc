@@ -1,4 +1,4 @@
-// The information-flow graph: a node for every position of every layer, and the arcs of attribution/graph_arcs.h.
+// The information-flow graph: nodes for every position and layer, and the arcs of attribution/graph_arcs.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kGraphGap = 24.0;
 constexpr double kLargestPitch = 64.0;
-// Panels are placed next to each other if their nodes are still this far apart.
+// Panels with closer nodes are not placed side by side.
 constexpr double kLeastPitchBeside = 16.0;
 constexpr double kGraphLabelGap = 8.0;
 
@@ -28,7 +28,7 @@ struct GraphShape {
   bool all = false;        // arcs of all output tokens
 };
 
-// Returns nothing for every arc.
+// Nothing means every arc.
 std::optional<std::size_t> arcs_per_node(const FigureOptions& options) {
   if (options.every_arc) return std::nullopt;
   return options.arcs_per_node.value_or(kArcsPerNode);
@@ -47,18 +47,17 @@ GraphArcs arcs_of(const FigureData& data, const GraphShape& shape, Method method
   return graph_arcs(weights, report.settings, question);
 }
 
-// There are many weights, and the residual is the largest of each layer, so width and darkness grow linearly with them.
-// Mass spreads out toward the input: there they grow with the square root, so that an arc of a hundredth of the
-// strongest is still visible. The color is the strongest of the scale.
+// Width and darkness grow linearly with the many weights, of which the residual is the largest in each layer. Mass
+// spreads out toward the input, so there they grow with the square root: an arc of a hundredth of the strongest stays
+// visible. The color is the strongest of the scale.
 Paint arc_paint(double share, bool by_mass) {
   const double strength = by_mass ? std::sqrt(share) : share;
   return stroked(scale_color(1.0), 0.3 + 2.4 * strength, figures::kFaintestOpacity + figures::kOpacityRange * strength);
 }
 
-// Values of a method at the input tokens: those of the output token, or the mean over all.
+// Those of the output token, or the mean over all.
 ValueRow input_values(const FigureData& data, Method method, const GraphShape& shape) {
   if (!shape.all) return data.shown(method, {data.layer_position});
-  // The mean over all output tokens belongs to no single token.
   ValueRow mean{.values = std::vector<double>(data.tokens, 0.0), .output = {}};
   const std::size_t rows = method_values(data.report, method).output_tokens->size();
   for (std::size_t j = 0; j < data.tokens; ++j) {
@@ -69,7 +68,7 @@ ValueRow input_values(const FigureData& data, Method method, const GraphShape& s
   return mean;
 }
 
-// Samples of arcs with their weights, as a separate line.
+// Sample arcs with their weights, on a separate line.
 Scene arc_legend(const TextMeasurer& measure, double strongest, bool by_mass) {
   Scene scene(measure);
   const auto write = [&](const std::string& text) {
@@ -93,7 +92,6 @@ struct PanelLayout {
   double layer_pitch = 0.0;
 };
 
-// "attention", "relevance", "contributions": short, for titles.
 std::string weights_name(const MixingInfo& mixing) {
   return mixing.needs == MixingNeeds::kTerms ? "contributions" : mixing.weights;
 }

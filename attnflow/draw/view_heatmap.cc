@@ -13,7 +13,7 @@ namespace attnflow::internal {
 namespace {
 
 constexpr double kHeatmapGap = 22.0;
-// Panels are placed next to each other if their cells are still this wide, and below each other otherwise.
+// Panels with narrower cells are stacked.
 constexpr double kLeastCellBeside = 15.0;
 
 double whole_pixels(double size) { return size >= 6.0 ? std::floor(size) : size; }
@@ -29,7 +29,6 @@ View heatmap_view(const FigureData& data, double left_margin) {
   grid.columns = input_axis(data);
   grid.least_cell_width = data.least_cell();
   if (data.row_shown(methods.front()) && !data.report.generation) grid.columns[data.output_token].selected = true;
-  // The highest layer on top, as in the graph.
   for (std::size_t r = layers.size(); r-- > 0;) grid.rows.push_back({.text = fmt::format("layer {}", layers[r])});
   grid.cell_height = whole_pixels(std::clamp(400.0 / static_cast<double>(layers.size()), 7.0, 18.0));
   grid.excluded = [&](std::size_t c) { return data.is_excluded(c); };

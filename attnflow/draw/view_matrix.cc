@@ -14,19 +14,19 @@ namespace {
 
 constexpr double kMatrixGap = 18.0;
 constexpr double kLargestMatrixCell = 24.0;
-// Cells this wide have room for a label each.
+// Room for a label per cell.
 constexpr double kLabelledCell = 12.0;
 constexpr std::size_t kMaxLabelledTokens = 64;
 constexpr double kRoomForLabels = 90.0;
-// Maximum size of a matrix, unless its labels need more.
+// Exceeded only if the labels need more.
 constexpr double kLargestMatrix = 620.0;
 
 std::size_t row_count(const FigureData& data, Method method) {
   return method_values(data.report, method).output_tokens->size();
 }
 
-// Square cells. A row has as many panels as possible with a label for every token, or all panels if the labels are
-// thinned anyway.
+// Square cells. A row holds as many panels as allow a label for every token, or all panels if labels are thinned
+// anyway.
 double square_cell(const FigureData& data, std::size_t panels, bool compact) {
   const auto n = static_cast<double>(data.tokens);
   std::size_t in_row = std::max<std::size_t>(1, panels);
@@ -44,7 +44,7 @@ double square_cell(const FigureData& data, std::size_t panels, bool compact) {
   return std::max(data.least_cell(), cell >= 6.0 ? std::floor(cell) : cell);
 }
 
-// Cells of a generation, which has different numbers of rows and columns, are as wide as the page allows.
+// With different numbers of rows and columns, cells are as wide as the page allows.
 void fit_generation(const FigureData& data, std::size_t rows, Grid* grid) {
   constexpr double kRoom = 900.0;
   constexpr double kHighest = 18.0;

@@ -7,7 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// With more tokens, a graph is unreadable.
+// Graphs with more tokens are unreadable.
 constexpr std::size_t kMaxGraphTokens = 32;
 
 }  // namespace
@@ -21,7 +21,6 @@ View overview(const FigureData& data) {
     parts.push_back(graph_view(data, /*compact=*/true));
   } else if (has_matrix(data)) {
     parts.push_back(matrix_view(data, {.compact = true}));
-    // For the same method: columns are aligned vertically.
     const double margin = std::max(parts[1].left_margin, parts.back().left_margin);
     if (data.report.generation && has_layers) {
       parts[1] = heatmap_view(data, margin);

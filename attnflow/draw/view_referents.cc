@@ -1,5 +1,5 @@
-// Shares of the referents in the weights of one output token: grouped bars for each layer, one panel per method, after
-// the probabilities of the candidates, if there are any.
+// Referents' shares in an output token's weights: bars grouped by layer, one panel per method, after the candidates'
+// probabilities, if any.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,25 +20,23 @@ constexpr double kHead = kPanelHeadHeight;
 constexpr double kAxisGap = 6.0;  // between the numbers of the axis and the plot
 constexpr double kReferentGap = 22.0;
 constexpr double kWidestBar = 16.0;
-// Panels are placed next to each other if a layer's bars are at least this wide, and below each other otherwise.
+// Panels with narrower bars are stacked.
 constexpr double kNarrowestBarBeside = 4.0;
 constexpr double kWidestCandidate = 46.0;
 constexpr Color kCandidateColor{0x8c, 0x8c, 0x8c};  // candidates are not referents, so they have none of their colors
 
-// The palette of Okabe & Ito ("Color Universal Design", 2008), whose colors remain distinguishable with all common
-// kinds of color blindness. The first ones also differ in lightness, for grayscale printing; the yellow, faint on
-// white, comes last.
+// The palette of Okabe & Ito ("Color Universal Design", 2008) stays distinguishable with all common kinds of color
+// blindness. The first ones also differ in lightness, for grayscale printing; yellow, faint on white, comes last.
 constexpr std::array<std::uint32_t, 8> kReferentColors = {0x0072b2, 0xe69f00, 0x009e73, 0xcc79a7,
                                                           0xd55e00, 0x56b4e9, 0x1a1a1a, 0xf0e442};
 
 constexpr double kTickStep = 0.25;
 
-// The panel's frame of reference: x of the plot's left edge, y of its top.
+// Relative to x of the plot's left edge and y of its top.
 double axis_width(const TextMeasurer& measure) { return measure.width("100%", kSmallGrey) + kAxisGap; }
 
 double y_of(double share) { return kHead + kPlotHeight * (1.0 - std::clamp(share, 0.0, 1.0)); }
 
-// Title, lines at quarters of the whole, and their labels if the panel has room for a left axis.
 void draw_axes(const std::string& title, double left, double width, Scene* scene) {
   scene->text({.at = {left, 13.0}, .text = title, .style = {.size = kTitleSize, .bold = true}});
   for (double tick = 0.0; tick <= 1.0; tick += kTickStep) {
@@ -62,7 +60,7 @@ Scene candidates_panel(const FigureData& data, const ReportPrediction& predictio
     labels.push_back({.text = label.empty() ? "\u25A1" : label,
                       .title = fmt::format("probability {}", short_number(candidate.probability))});
   }
-  // Rotated labels may extend to the left of the axis: two iterations settle the margin, as in heat maps.
+  // Rotated labels may extend left of the axis: two iterations settle the margin.
   double left = axis_width(data.measure);
   double pitch = kWidestCandidate;
   ColumnLabels columns;
@@ -98,7 +96,6 @@ struct Bars {
 Bars bars_in(double plot, std::size_t layers, std::size_t referents) {
   const double group = plot / static_cast<double>(layers);
   const double bar = std::min(kWidestBar, 0.8 * group / static_cast<double>(referents));
-  // A few layers are not stretched over a wide page.
   return {bar, std::min(group, bar * static_cast<double>(referents) / 0.72)};
 }
 
@@ -146,7 +143,7 @@ Scene method_panel(const FigureData& data, const ReferentWeights& weights, const
   return scene;
 }
 
-// A square and a name for each referent, in lines of at most data.width.
+// A square and a name per referent, in lines of at most data.width.
 Scene legend(const FigureData& data, const std::vector<std::string>& names) {
   constexpr double kSquare = 10.0;
   constexpr double kLine = 17.0;

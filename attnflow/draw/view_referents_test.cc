@@ -29,7 +29,7 @@ FigureOptions referents_view(double width = 900.0) {
   return options;
 }
 
-// The mask is token 6 of 12; tokens 1, 2, ... are referents.
+// Mask: token 6 of 12; referents: tokens 1, 2, ...
 Report report_with_referents(std::size_t referents = 2, std::size_t layers = 6) {
   Report report = synthetic_report(english_pieces(12), layers);
   report.output_token = 6;

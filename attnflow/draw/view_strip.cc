@@ -1,5 +1,5 @@
-// The running text, with every token on a background colored by its value, one strip per method. For a generation: the
-// prompt, and the generated text below it.
+// The running text on backgrounds colored by value, one strip per method. For a generation: the prompt, and the
+// generated text below it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace attnflow::internal {
 namespace {
 
-// A generation with more tokens is drawn without its middle, or without tokens far from the one shown.
+// Larger generations lose their middle, or tokens far from the one shown.
 constexpr std::size_t kMaxTokens = 600;
 
 struct Stretch {
@@ -23,7 +23,6 @@ struct Stretch {
   std::size_t end = 0;
 };
 
-// Returns both ends of a long text, or the surroundings of `center`.
 std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> center) {
   if (tokens <= kMaxTokens) return {{0, tokens}};
   if (!center) return {{0, kMaxTokens / 2}, {tokens - kMaxTokens / 2, tokens}};
@@ -31,7 +30,6 @@ std::vector<Stretch> stretches(std::size_t tokens, std::optional<std::size_t> ce
   return {{begin, begin + kMaxTokens}};
 }
 
-// One laid-out text of the strip: the input, or the generated text.
 struct StripText {
   RunningText text;
   std::vector<std::optional<std::size_t>> tokens;  // per running token; absent: a sign for omitted ones
@@ -50,7 +48,6 @@ RunningSource cut(const RunningSource& whole, const std::vector<Stretch>& kept, 
   std::size_t last = 0;
   for (const Stretch& stretch : kept) {
     gap(stretch.begin - last);
-    // The text of a stretch goes from its first range to its last.
     std::size_t from = whole.texts.front().size();
     std::size_t to = 0;
     const auto has_text = [](const RunningToken& token) { return token.begin && *token.begin < *token.end; };
@@ -104,7 +101,7 @@ RunningSource generated_source(const FigureData& data) {
   return source;
 }
 
-// The texts of the strip; for a long generation, the surroundings of `shown`.
+// For a long generation, the surroundings of `shown`.
 std::vector<StripText> lay_out(const FigureData& data, std::optional<std::size_t> shown) {
   std::vector<StripText> texts(data.report.generation ? 2 : 1);
   std::vector<RunningSource> sources = {input_source(data)};
@@ -144,7 +141,7 @@ TokenLook input_look(const FigureData& data, std::size_t i, const ValueRow& row,
   return look;
 }
 
-// Generated tokens are colored if their columns were kept; those after the one shown are gray.
+// Colored if the columns were kept; gray after the shown token.
 TokenLook generated_look(const FigureData& data, std::size_t s, std::optional<std::size_t> shown,
                          const std::vector<double>& values, const ColorScale& scale) {
   TokenLook look{.title = fmt::format("{} (generated token {})", data.generated_labels[s], s)};
@@ -167,13 +164,13 @@ struct Strip {
   PanelHead head = {};
 };
 
-// Of a method with layers, or of scores, whose scale has signs.
+// For a method with layers, or for scores, whose scale has signs.
 Strip make_strip(const FigureData& data, Method method, const MethodScores* scores = nullptr) {
   Strip strip{.method = method,
               .row = scores != nullptr ? data.shown(*scores) : data.shown(method, data.layer_positions(method))};
   if (data.report.generation && strip.row.output) {
     strip.shown = chosen_token(data.report, *strip.row.output);
-    // In a mean, each of them counts only for the tokens after it, so colors would mean little.
+    // Averaged colors would mean little, since each token counts only for those after it.
     strip.generated = data.shown_generated(method);
   }
   if (scores != nullptr) {

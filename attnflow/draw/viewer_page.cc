@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kTitleCharacters = 60;
 
-// Escaped, on one line, valid UTF-8.
 std::string page_title(const std::string& text) {
   std::string out = "attnflow";
   if (text.empty()) return out;

@@ -1,5 +1,4 @@
-// The views of a report. Each takes the checked report and returns a drawing no wider than data.width, along with what
-// the legend at the bottom of the page has to explain.
+// The views of a report. Each returns a drawing no wider than data.width, and what the page's legend has to explain.
 #pragma once
 
 #include <string>
@@ -23,13 +22,11 @@ struct View {
   }
 };
 
-// Maximum cell width of a heat map.
 inline constexpr double kLargestCell = 34.0;
 
-// The input tokens as columns.
 std::vector<AxisLabel> input_axis(const FigureData& data);
 
-// `compact`: one panel (rollout, if available) if the panels do not fit next to each other.
+// `compact`: only one panel (rollout, if available) if the panels do not fit next to each other.
 View graph_view(const FigureData& data, bool compact = false);
 View heatmap_view(const FigureData& data, double left_margin = 0.0);
 View strip_view(const FigureData& data);
@@ -39,16 +36,15 @@ struct MatrixViewLayout {
   bool compact = false;      // panels next to each other even if that leaves no room for all labels
   double left_margin = 0.0;  // minimum
 };
-// Whether some method was computed for more than one output token.
 bool has_matrix(const FigureData& data);
 View matrix_view(const FigureData& data, const MatrixViewLayout& layout);
 
 View overview(const FigureData& data);
 
-// The whole page of a figure: title, view, notes, margins, as written by figure_svg, figure_pdf and figure_png.
+// The whole page, as written by figure_svg, figure_pdf and figure_png.
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure);
 
-// Describes the figure in one line of text, for use as a text alternative.
+// The text alternative, on one line.
 std::string figure_description(const Report& report, const FigureOptions& options);
 
 }  // namespace attnflow::internal

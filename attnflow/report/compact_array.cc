@@ -30,7 +30,7 @@ std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 
-// What rows of codes say of themselves. The error is rounded up.
+// The error is rounded up.
 std::string log_fields(const RowSource& source, const char* dtype, const LogCodes& codes) {
   constexpr double kPlaces = 1e4;
   return fmt::format(R"({{"shape":{},"dtype":"{}","decades":{},"error":{},)", shape_json(source.shape()), dtype,
@@ -101,7 +101,7 @@ CompactArray encode_top(const RowSource& source, const TopRule& rule, const RowS
 
 std::size_t RowSample::taken_of(std::size_t rows) const {
   const std::size_t period = kBlock * every;
-  const std::size_t begin = every / 2 * kBlock;  // of the block in a period
+  const std::size_t begin = every / 2 * kBlock;  // the block's place in a period
   const std::size_t rest = rows % period;
   return rows / period * kBlock + (rest > begin ? std::min(rest - begin, kBlock) : 0);
 }

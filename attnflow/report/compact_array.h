@@ -1,5 +1,4 @@
-// One array of the report document in a compact encoding (docs/report-format.md, "Compact documents"); not part of the
-// library's interface.
+// One compactly encoded array of the report document (docs/report-format.md, "Compact documents"); internal.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@
 
 namespace attnflow::internal {
 
-// An array to be written, as rows along its last dimension. Refers to the tensor.
+// An array to write, as rows along its last dimension. Refers to the tensor.
 class RowSource {
  public:
   RowSource() = default;
@@ -23,7 +22,7 @@ class RowSource {
   const Shape& shape() const { return shape_; }
   std::size_t row_length() const { return shape_.empty() ? 0 : shape_.back(); }
   std::size_t rows() const { return row_length() == 0 ? 0 : element_count(shape_) / row_length(); }
-  // Row `index`; in `scratch` where it does not lie in memory as it is. Valid until scratch changes.
+  // Returns row `index`, in `scratch` unless memory holds it as it is. Valid until scratch changes.
   std::span<const double> row(std::size_t index, std::vector<double>& scratch) const;
 
  private:
@@ -35,14 +34,14 @@ enum class CompactEncoding { kFloat32, kLog8, kTop };
 
 struct CompactArray {
   std::string json;  // the entry of `arrays`, without its name
-  // kTop: which share of a row's sum is kept, 0 to 1: the mean over rows, and the least.
+  // kTop: the kept share of a row's sum, 0 to 1: the mean over rows, and the minimum.
   double mean_share = 1.0;
   double least_share = 1.0;
   bool undefined = false;  // some values are negative or not finite, which kLog8 and kTop write as 0
 };
 
-// Which rows are encoded: blocks of neighbours, which compress together, one of every `every`. 1: all rows. Other
-// values are for learning how many bytes all take; what they give is no valid array.
+// Encodes one block of neighboring rows, which compress together, in every `every`. 1: all rows; other values give no
+// valid array and only estimate the total size.
 struct RowSample {
   static constexpr std::size_t kBlock = 16;
   std::size_t every = 1;
@@ -54,8 +53,7 @@ struct RowSample {
 CompactArray encode_array(const RowSource& source, CompactEncoding encoding, const TopRule& rule,
                           const RowSample& sample = {});
 
-// {"dtype", "encoding", "data"} or, with a shape, {"shape", "dtype", ...}: bytes compressed where that makes them
-// fewer.
+// {"dtype", "encoding", "data"} or, with a shape, {"shape", "dtype", ...}; bytes are compressed if that shrinks them.
 std::string encode_bytes(const char* dtype, std::span<const std::byte> bytes, const Shape* shape = nullptr);
 
 }  // namespace attnflow::internal

@@ -28,17 +28,16 @@ using internal::CompactLimits;
 using internal::CompactSource;
 using internal::RowSource;
 
-// When fewer of a row can be kept, what is needed least goes.
+// If fewer values per row fit, expendable arrays go first.
 constexpr std::size_t kLeastBesideExpendable = 4;
 
-// What a document says of the numbers that it does not keep.
 std::vector<Note> notes_on(const CompactArrays& arrays) {
   std::vector<Note> notes;
   std::vector<std::string> undefined;
   std::vector<std::string> top;
   std::vector<std::size_t> mean;
   std::vector<std::size_t> least;
-  // Rounded down, so that what is kept is never overstated.
+  // Rounded down, so as never to overstate.
   const auto percent = [](double share) { return static_cast<std::size_t>(std::floor(100.0 * share)); };
   for (const CompactEntry& entry : arrays.entries) {
     if (entry.array.undefined && entry.encoding != CompactEncoding::kFloat32) {
@@ -57,7 +56,6 @@ std::vector<Note> notes_on(const CompactArrays& arrays) {
   return notes;
 }
 
-// The entries of `arrays`, in order.
 class Entries {
  public:
   void add(std::string_view name, std::string_view json) {
@@ -66,7 +64,7 @@ class Entries {
     text_ += "\":";
     text_ += json;
   }
-  // What is written whole whatever there is room for.
+  // Always written in full.
   void add_exact(const Report& report) {
     if (const Tensor<std::uint8_t>& flags = report.flow_degenerate; !flags.empty()) {
       add("flow_degenerate", internal::encode_bytes("u8", std::as_bytes(flags.span()), &flags.shape()));
@@ -83,7 +81,7 @@ class Entries {
   std::string text_;
 };
 
-// What is left of a limit when `taken` bytes are gone. A document that is too large already gets the least.
+// A document that is already too large gets the minimum.
 std::size_t rest_of(std::size_t limit, std::size_t taken) {
   constexpr std::size_t kLeast = 64 * 1024;
   return limit > taken + kLeast ? limit - taken : kLeast;
@@ -118,7 +116,6 @@ std::vector<CompactSource> sources_of(const Report& report) {
   return sources;
 }
 
-// The row of report.output_token in every layer, [layers, n] f32.
 void add_exact_row(const Report& report, Method method, Entries& entries) {
   const MethodValues found = method_values(report, method);
   const std::optional<std::size_t> row = row_index(*found.output_tokens, report.output_token);
@@ -133,7 +130,7 @@ void add_exact_row(const Report& report, Method method, Entries& entries) {
   entries.add(to_text(method) + "_exact", internal::encode_bytes("f32", std::as_bytes(std::span(values)), &shape));
 }
 
-// What goes before anything else is made worse, as a note names it.
+// Dropped before anything else loses precision, as named in a note.
 struct Expendable {
   const char* name;
   bool (*names)(std::string_view array);
@@ -145,7 +142,7 @@ constexpr std::array<Expendable, 4> kExpendable = {{
     {"raw", [](std::string_view array) { return array == "raw"; }},
 }};
 
-// The first after `last` that there is something of; null: none. Raw attention goes where a generation has rollout.
+// The first after `last` with content, or null. Raw attention is dropped only if a generation has rollout.
 const Expendable* next_expendable(const Report& report, const std::vector<CompactSource>& sources,
                                   const Expendable* last) {
   const Expendable* next = last == nullptr ? kExpendable.data() : last + 1;
@@ -159,10 +156,8 @@ const Expendable* next_expendable(const Report& report, const std::vector<Compac
   return nullptr;
 }
 
-// Fewer and fewer values of each row.
 constexpr std::array<std::size_t, 8> kLeastKept = {16, 12, 8, 6, 4, 3, 2, 1};
 
-// What a document has no room for: arrays, and some of the layers.
 struct LeftOut {
   std::vector<std::string> arrays;
   std::size_t layers_before = 0;
@@ -179,8 +174,7 @@ struct LeftOut {
   }
 };
 
-// Leaves every other layer out of raw, rollout and flow, never the last: of flow every other of its own layers, where
-// it has such.
+// Drops every other layer of raw, rollout and flow, never the last; flow may have its own layers.
 void halve_layers(Report& report) {
   internal::for_each_array(report, [](const std::string&, auto& values, const ArrayPlace& place) {
     if (place.layers == nullptr || values.empty()) return;
@@ -245,7 +239,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     std::erase_if(sources, [&](const CompactSource& source) { return next->names(source.name); });
     next = next_expendable(report, sources, next);
   }
-  // The same numbers of fewer layers; the graph needs all of them.
+  // Smaller in layers only; the graph needs all of them.
   Report smaller = report;
   internal::for_each_array(smaller, [&](const std::string& name, auto& values, const ArrayPlace& place) {
     const auto named = [&](const CompactSource& source) { return source.name == name; };
@@ -259,7 +253,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     const bool last = smaller.settings.layers.size() <= 1;
     CompactLimits limits = limits_of(options, false, taken, kLeastKept[0]);
     if (last) {
-      // One layer that is too large even so is written all the same, with one value of each row at least.
+      // A single layer is written even if too large, with at least one value per row.
       limits.least_kept = 1;
       limits.max_bytes = std::numeric_limits<std::size_t>::max() / 2;
     }

@@ -1,17 +1,14 @@
-// The report document in few bytes: what pages and servers hand to a browser (docs/report-format.md, "Compact
-// documents").
+// The report document in few bytes, for pages and browsers (docs/report-format.md, "Compact documents").
 //
 // Problem. A report of 512 tokens, 12 layers and 12 heads holds 44 million numbers, 350 MB as JSON. A page shows two or
-// three digits of them, and of most rows a few values.
+// three digits of them, and only a few values of most rows.
 //
-// Method. Arrays keep float32 while they fit. Then one logarithmic byte stands for a value, at most 2.3% off. Then only
-// the largest values of each row of attention are kept, then of every array, and the others summed; for the output
-// token that views show first raw, rollout and flow stand there exactly as well. All bytes are compressed. What is not
-// kept is said in the document's notes. When even 16 values of each row do not fit, fewer are kept, then the attention
-// of single heads is left out (of a generation: the columns of generated tokens, normalized values, raw attention),
-// then every other layer, never the last.
-//
-// A .json file of a user keeps every bit instead (report_json.h).
+// Method. Arrays keep float32 while they fit. Otherwise each value becomes one logarithmic byte, at most 2.3% off; then
+// only the largest values in each row of attention, later of every array, are kept and the rest summed. The output
+// token that views show first keeps exact raw, rollout and flow. If even 16 values per row do not fit, fewer are kept;
+// then the attention of single heads is dropped (for a generation: the columns of generated tokens, normalized values,
+// raw attention), then every other layer, never the last. All bytes are compressed, and notes in the document state
+// each loss.
 //
 // References:
 //   zlib's format of compressed data: https://www.rfc-editor.org/rfc/rfc1950
@@ -34,13 +31,13 @@ struct CompactOptions {
   std::size_t exact_bytes = 2'600'000;           // numbers are float32 as long as the document is no larger
   std::size_t bytes = 5'200'000;                 // of the whole document, without the attention of single heads
   std::size_t bytes_with_attention = 7'200'000;  // with it
-  // What 16 values of each row, the least that is kept, may take when that is more.
+  // Used instead if 16 values per row, the minimum kept, need more.
   std::size_t max_bytes = 11'000'000;
 };
 
-// The document as JSON that may stand inside a <script> element. The same report gives the same bytes. What cannot be
-// made smaller (text, tokens, a picture, certificates) counts, but is never left out: it may exceed the limits alone.
-// O(values) time; memory for the encoded arrays.
+// The document as JSON that is safe inside a <script> element. The same report gives the same bytes. Text, tokens, a
+// picture and certificates count but are never left out, so they may exceed the limits alone. O(values) time; memory
+// for the encoded arrays.
 std::string compact_report_json(const Report& report, const CompactOptions& options = {});
 
 }  // namespace attnflow

@@ -27,9 +27,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kError = 0.0231;  // of a code, and of what is summed to 12 bits
+constexpr double kError = 0.0231;  // of a code, and of a 12-bit sum
 
-// Rows that sum to 1, most of their mass in few values.
 template <typename T>
 Tensor<T> attention_like(Shape shape, std::uint64_t seed, bool causal) {
   Tensor<T> tensor(std::move(shape));
@@ -51,7 +50,7 @@ struct Size {
   std::size_t layers = 4;
   std::size_t n = 128;
   bool causal = false;
-  std::size_t heads = 0;  // whose attention is kept
+  std::size_t heads = 0;
 };
 
 Report report_of(const Size& size) {
@@ -258,7 +257,6 @@ TEST(CompactReportJson, TheSameReportGivesTheSameBytes) {
 }
 
 TEST(CompactReportJson, OtherRowsAndGraphs) {
-  // Some layers and rows, a graph of its own, an output token that has no row.
   Report report = report_of({.layers = 4, .n = 160});
   report.graph = attention_like<double>({4, 160, 160}, 9, false);
   report.settings.heads = parse_heads("3");
@@ -280,14 +278,12 @@ TEST(CompactReportJson, OtherRowsAndGraphs) {
   EXPECT_EQ(back.raw.shape(), report.raw.shape());
 }
 
-// Bytes as a part of an array.
 json packed(const json& dtype, std::span<const std::byte> bytes) {
   std::string code;
   base64_append(code, internal::zlib_compress(bytes));
   return {{"dtype", dtype}, {"encoding", "zlib+base64"}, {"data", code}};
 }
 
-// What reading says of a document that was changed.
 class HostileCompactDocument : public testing::Test {
  protected:
   explicit HostileCompactDocument(bool top = true) : good_(top ? sample(220'000) : sample(5'000'000)) {}
@@ -356,7 +352,6 @@ TEST_F(HostileCompactDocument, PartsMustFitTogether) {
     const bool plain = good_["arrays"]["raw"][part]["encoding"] == "base64";
     expect_refused(path + "/encoding", plain ? "zlib+base64" : "base64", place);
   }
-  // Every row claims all its columns, and more.
   for (const auto& [count, place] : {std::pair{128, "arrays.raw.codes"}, {129, "arrays.raw.counts"}}) {
     const std::vector<std::uint16_t> counts(std::size_t{4} * 128, static_cast<std::uint16_t>(count));
     expect_refused("/raw/counts", packed("u16", std::as_bytes(std::span(counts))), place);
@@ -372,7 +367,6 @@ TEST_F(HostileCompactDocument, BombsAreNotInflated) {
   json whole = packed("f32", bomb);
   whole["shape"] = {4, 128, 128};
   expect_refused("/raw", whole, "arrays.raw.data");
-  // A shape of a size that no machine has, and a few bytes that claim to be it.
   json huge = good_;
   huge["model"]["layers"] = std::uint64_t{1} << 40U;
   whole["shape"] = {std::uint64_t{1} << 40U, 128, 128};
@@ -404,7 +398,6 @@ TEST_F(HostileLog8Document, IsRefused) {
   expect_refused("/raw/scales", packed("f32", std::as_bytes(std::span(scales))), "arrays.raw.scales");
 }
 
-// The bytes of a part or an array.
 std::vector<std::byte> bytes_of(const json& part) {
   const std::string code = part["data"];
   const std::size_t padding = code.ends_with("==") ? 2 : code.ends_with('=') ? 1 : 0;
@@ -416,7 +409,7 @@ std::vector<std::byte> bytes_of(const json& part) {
   return plain.value_or(std::vector<std::byte>());
 }
 
-// n generated tokens of m in the prompt: what small_generation() is, larger.
+// A larger small_generation(), with n tokens from a prompt of m.
 Report generation_of(std::size_t n, std::size_t m, std::size_t layers) {
   Report report = test::small_generation();
   report.input.tokens.assign(m, report.input.tokens[1]);
@@ -447,7 +440,7 @@ TEST(CompactGenerationJson, ReadsBack) {
   const json document = json::parse(text);
   EXPECT_EQ(document["version"], 3);
   EXPECT_EQ(dtype(document, "raw"), "log8");
-  EXPECT_EQ(dtype(document, "raw_exact"), "none");  // no token of a generation is the one to be shown
+  EXPECT_EQ(dtype(document, "raw_exact"), "none");  // no generated token is shown first
   const Report read = report_from_json(text);
   ASSERT_EQ(read.raw.shape(), report.raw.shape());
   for (std::size_t i = 0; i < report.raw.size(); ++i) {

@@ -9,14 +9,13 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kSmallBytes = 48 * 1024;  // of float32 that are not worth losing digits
+constexpr std::size_t kSmallBytes = 48 * 1024;  // too small to be worth losing digits
 constexpr std::size_t kSampleValues = std::size_t{1} << 18;
 constexpr std::size_t kSampleRows = 192;  // at least, when rows are long
 constexpr double kNothingMore = 2.0;      // no value is that share of its row
-constexpr double kFull = 0.94;            // of the room is good enough
-constexpr double kSampleTrust = 0.98;     // of the room is given away by estimates
+constexpr double kFull = 0.94;            // of the room suffices
+constexpr double kSampleTrust = 0.98;     // of the room; estimates may waste the rest
 
-// From what loses nothing to what loses most.
 enum class Stage { kExact, kLogAttention, kLog, kTopAttention, kTopSparse, kTop };
 constexpr std::array<Stage, 6> kStages = {Stage::kExact,        Stage::kLogAttention, Stage::kLog,
                                           Stage::kTopAttention, Stage::kTopSparse,    Stage::kTop};
@@ -31,7 +30,7 @@ CompactEncoding encoding_at(Stage stage, const CompactSource& source) {
   return top ? CompactEncoding::kTop : CompactEncoding::kLog8;
 }
 
-// Bytes of an entry, from a sample of its rows.
+// Estimates bytes from a sample of rows.
 double estimate(const CompactSource& source, CompactEncoding encoding, const TopRule& rule) {
   const std::size_t rows = source.rows.rows();
   const std::size_t wanted = std::max(kSampleRows, kSampleValues / source.rows.row_length());
@@ -41,7 +40,6 @@ double estimate(const CompactSource& source, CompactEncoding encoding, const Top
   return bytes * static_cast<double>(rows) / static_cast<double>(sample.taken_of(rows));
 }
 
-// What is encoded in one way in a stage.
 struct Member {
   const CompactSource* source;
   CompactEncoding encoding;
@@ -58,7 +56,7 @@ class Fit {
                                                                    : limits_.bytes);
     double fixed = 0.0;
     for (const Member& member : plain_) {
-      // What cannot fit is not worth encoding; a sample may be wrong by some percent.
+      // Skips encoding what cannot fit; a sample may be off by a few percent.
       const bool large = values_in(*member.source) > kSampleValues;
       if (large && fixed + estimate(*member.source, member.encoding, {}) > room / kSampleTrust) return std::nullopt;
       fixed += static_cast<double>(plain(member).json.size());
@@ -72,12 +70,11 @@ class Fit {
     double left = room - fixed - method_floor - attention_floor;
     if (tight) return left < -room * (1.0 - kSampleTrust) ? std::nullopt : measured(stage, room);
     if (left < 0.0) return std::nullopt;
-    // Worth it only when it leaves the sparse arrays more than their largest values.
+    // Useful only if the sparse arrays keep more than their largest values.
     if (stage == Stage::kTopSparse && left < method_floor) return std::nullopt;
-    // Estimates are corrected by what the result measures.
     std::optional<CompactArrays> best;
     for (int attempt = 0; attempt < 3; ++attempt) {
-      // Other arrays come before attention: they are what it is explained by.
+      // Other arrays precede attention because they explain it.
       constexpr double kMethodPart = 0.75;
       double used = method_floor;
       double used_by_attention = attention_floor;
@@ -121,7 +118,7 @@ class Fit {
     return bytes;
   }
 
-  // The smallest share from which on values can be kept within `room`; `used` becomes what they take.
+  // Finds the smallest threshold that fits into `room`; sets `used` to the bytes taken.
   double largest_share(const std::vector<Member>& members, double room, double& used) const {
     if (members.empty()) return kNothingMore;
     double low = std::log(1e-6);
@@ -140,7 +137,7 @@ class Fit {
     return std::exp(high);
   }
 
-  // Encodes all rows. Nothing when they take more than `room`; measured_bytes_ says how much.
+  // Encodes all rows; returns nothing, with measured_bytes_ set, if they exceed `room`.
   std::optional<CompactArrays> measured(Stage stage, double room) {
     CompactArrays arrays;
     measured_bytes_ = 0.0;
@@ -162,7 +159,6 @@ class Fit {
     return arrays;
   }
 
-  // A whole array with all its values, encoded once.
   const CompactArray& plain(const Member& member) {
     const auto key = std::pair(member.source, member.encoding);
     const auto found = encoded_.find(key);
@@ -173,7 +169,7 @@ class Fit {
   const std::vector<CompactSource>& sources_;
   std::map<std::pair<const CompactSource*, CompactEncoding>, CompactArray> encoded_;
   CompactLimits limits_;
-  std::vector<Member> plain_;      // members of the stage: with all their values,
+  std::vector<Member> plain_;      // members of the stage with all values,
   std::vector<Member> methods_;    // with some,
   std::vector<Member> attention_;  // and attention with some
   double share_of_methods_ = kNothingMore;
@@ -187,7 +183,7 @@ std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& source
   Fit fit(sources, limits);
   std::vector<CompactEncoding> tried;
   for (const Stage stage : kStages) {
-    // A stage that changes nothing (there is no attention, say) needs no second try.
+    // Skip a stage that changes nothing, such as without attention.
     std::vector<CompactEncoding> encodings;
     for (const CompactSource& source : sources) encodings.push_back(encoding_at(stage, source));
     if (stage != Stage::kExact && encodings == tried) continue;

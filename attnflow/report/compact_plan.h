@@ -1,5 +1,4 @@
-// How the arrays of a compact document are encoded so that they fit into a number of bytes; not part of the library's
-// interface.
+// Chooses encodings that fit the arrays of a compact document into a number of bytes; internal.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +11,14 @@
 
 namespace attnflow::internal {
 
-// An array that may lose digits or small values.
 struct CompactSource {
   std::string name;
   RowSource rows;
-  // Most of a row's mass is in few values (attention), and not spread over many (rollout).
+  // Most of a row's mass is in few values (attention, unlike rollout).
   bool sparse = false;
-  // The model's own attention of all heads: takes what bytes the other arrays leave.
+  // The model's own attention of all heads: takes the bytes that other arrays leave.
   bool attention = false;
-  // Of use only beside exact values (flow_gap): left out where those are not kept.
+  // Meaningful only with exact values (flow_gap): left out where those are not kept.
   bool only_exact = false;
 };
 
@@ -42,11 +40,10 @@ struct CompactArrays {
   std::vector<std::string> left_out;  // names of sources with only_exact
 };
 
-// Tries, until the arrays fit into `bytes`: float32 (into `exact_bytes`); attention with logarithmic codes; all arrays
-// with them; of attention the largest values of each row; the same of other sparse arrays; the same of all. The share
-// of a row's sum from which on a value is kept is one for attention, and one for all other arrays. Arrays of at most 48
-// KB stay float32. When nothing fits into `bytes`, as few values as allowed are kept if they fit into `max_bytes`,
-// else nothing is returned.
+// Tries, until the arrays fit into `bytes`: float32 (into `exact_bytes`); logarithmic codes for attention, then for all
+// arrays; the largest values per row of attention, then of other sparse arrays, then of all. Attention has one
+// threshold, as a share of a row's sum, and all other arrays another. Arrays of at most 48 KB stay float32. If nothing
+// fits into `bytes`, the fewest values allowed are kept if they fit into `max_bytes`; otherwise nothing is returned.
 //
 // Deterministic. Sizes are estimated from samples of rows; the result is measured. O(values).
 std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& sources, const CompactLimits& limits);

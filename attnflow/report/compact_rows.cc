@@ -12,7 +12,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr int kSteps = 254;        // between the codes 1 and 255
+constexpr int kSteps = 254;
 constexpr unsigned kPayload = 7;   // bits of a varint's byte
 constexpr unsigned kMore = 0x80U;  // set when another byte follows
 
@@ -21,7 +21,7 @@ void append_varint(std::size_t value, std::vector<std::uint8_t>& out) {
   out.push_back(static_cast<std::uint8_t>(value));
 }
 
-// Reads one varint of at most `longest` bytes. Nothing when it does not end there.
+// Returns nothing if the varint is longer than `longest` bytes.
 std::optional<std::size_t> read_varint(std::span<const std::uint8_t> bytes, std::size_t longest, std::size_t& at) {
   std::size_t value = 0;
   for (std::size_t i = 0; i < longest && at < bytes.size(); ++i) {
@@ -32,7 +32,7 @@ std::optional<std::size_t> read_varint(std::span<const std::uint8_t> bytes, std:
   return std::nullopt;
 }
 
-// To 12 significant bits: as good as codes can use, and better to compress than all 24.
+// 12 significant bits suffice for the codes and compress better than 24.
 float short_float(double value) {
   constexpr double kSteps12 = 4096.0;
   constexpr float kMost = std::numeric_limits<float>::max();
@@ -92,7 +92,7 @@ double append_top_row(std::span<const double> row, const TopRule& rule, const Lo
     return sum > 0.0 ? 0.0 : 1.0;
   }
 
-  // Everything above the border is kept, and of what equals it as many as there is room for.
+  // Keep all values above the border, and values equal to it while there is room.
   double border = std::max(smallest, rule.share * sum);
   std::size_t kept = 0;
   for (const double value : row) {

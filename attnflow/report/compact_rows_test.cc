@@ -113,7 +113,6 @@ TEST(TopRows, ZerosAndUndefinedValuesAreNeverKept) {
   TopRows rows;
   EXPECT_EQ(append_top_row(std::vector<double>(5, 0.0), {}, LogCodes(), rows), 1.0);
   EXPECT_EQ(append_top_row(std::vector<double>{kUndefined, -1.0, 0.5, kInfinity, 0.0}, {}, LogCodes(), rows), 1.0);
-  // Too small for a code: part of the rest.
   EXPECT_GT(append_top_row(std::vector<double>{1.0, 1e-7, 1e-7, 0.0, 0.0}, {}, LogCodes(), rows), 0.9999);
   EXPECT_EQ(rows.counts, (std::vector<std::uint16_t>{0, 1, 1}));
   EXPECT_NEAR(rows.rest[2], 2e-7F, 1e-10);
@@ -140,7 +139,6 @@ TEST(TopRows, TheRestLiesWhereTheRowSees) {
   EXPECT_EQ(back[7], 0.0);
 }
 
-// Rows of all lengths against a plain sort.
 TEST(TopRows, RandomRowsComeBack) {
   std::mt19937_64 random(20260101);
   std::exponential_distribution<double> exponential(1.0);
@@ -161,7 +159,6 @@ TEST(TopRows, RandomRowsComeBack) {
     double mass = 0.0;
     for (std::size_t k = 0; k < kept; ++k) mass += sorted[k];
     EXPECT_NEAR(share * sum, mass, 1e-9 * sum) << "round " << round;
-    // Whatever is as large as the smallest that is kept is kept, and nothing larger is left out.
     if (kept < n && sorted[kept] >= sorted[0] * 1e-5 && sorted[kept] > 0.0) {
       EXPECT_GE(kept, rule.least);
       EXPECT_LT(sorted[kept], std::max(rule.share * sum, kept == rule.least ? kInfinity : 0.0)) << "round " << round;
@@ -196,7 +193,6 @@ class HostileTopRows : public testing::Test {
       append_top_row(std::vector<double>{0.5, 0.3, 0.2, 0.1}, {.share = 2.0, .least = 2}, LogCodes(), rows_);
     }
   }
-  // The part that is complained of.
   std::string problem(std::size_t count = 2, std::size_t n = 4) const {
     const auto found = expand_top_rows(
         rows_, LogCodes(), count, n, [n](std::size_t) { return n; }, [](std::size_t, auto) {});
@@ -246,7 +242,7 @@ TEST_F(HostileTopRows, VarintsThatDoNotEndOrAreTooLong) {
   EXPECT_EQ(problem(), "columns");
   rows_.columns = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01, 0, 0, 0};
   EXPECT_EQ(problem(), "columns");
-  // Ten bytes are as long as a varint of 64 bits gets; more bits than that must not wrap around to a small column.
+  // A 64-bit varint takes at most ten bytes; more bits must not wrap around to a small column.
   const std::size_t large = std::numeric_limits<std::size_t>::max();
   EXPECT_EQ(max_column_bytes(large), 10U);
 }

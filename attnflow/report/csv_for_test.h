@@ -11,7 +11,6 @@ namespace attnflow::test {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// A reader of RFC 4180, written from the grammar.
 inline Rows parse_csv(const std::string& text) {
   Rows rows(1, std::vector<std::string>(1));
   bool quoted = false;

@@ -1,6 +1,6 @@
-// The tables of a generation: for each generated token its probability, the share of what it depends on that lies in
-// the prompt, and the prompt tokens that it depends on most, by rollout where the report has it, else by its first
-// method, in the layers that are usual; then one for each method beside the graph.
+// Tables of a generation: per token its probability, the prompt's share of its dependence and the prompt tokens that it
+// depends on most, by rollout if present, else by the first method, in the usual layers; then one table per method
+// outside the graph.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +23,13 @@ constexpr std::size_t kMinGenerationWidth = 40;
 constexpr std::size_t kMaxGeneratedToken = 16;
 
 struct Line {
-  std::size_t number = 0;  // of the generated token
+  std::size_t number = 0;
   std::string token;
   double probability = 0.0;
   double prompt_share = 0.0;
   std::vector<RankedToken> ranking;
 };
 
-// One table, of one method.
 struct Content {
   std::string title;      // "Prompt tokens that each generated token depends on most, by rollout, layer 30."
   bool has_share = true;  // flows and scores do not add up, and masked columns may leave rows empty
@@ -170,7 +169,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
       std::size_t used = display_width(text);
       bool first = true;
       for (const RankedToken& ranked : line.ranking) {
-        if (ranked.sink) break;  // told of below the table
+        if (ranked.sink) break;  // stated below the table
         const std::string name =
             isolated(shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis));
         const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
@@ -187,7 +186,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
 }
 
 std::string generation_markdown_table(const Report& report) {
-  // The space that the text begins with stays outside: "** hot**" would not be bold.
+  // Leading spaces stay outside: "** hot**" would not be bold.
   const auto bold = [](const std::string& text) {
     const std::size_t first = text.find_first_not_of(' ');
     if (first == std::string::npos) return std::string();

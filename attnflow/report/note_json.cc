@@ -10,7 +10,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Nothing for a value of a kind that only newer notes have.
+// Returns nothing for value types that only newer notes have.
 std::optional<NoteValue> read_value(const Field& field) {
   const nlohmann::json& json = field.value();
   if (json.is_string()) return field.string();

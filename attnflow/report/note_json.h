@@ -1,4 +1,4 @@
-// Notes in documents (docs/report-format.md, "Notes"); not part of the library's interface.
+// Notes in documents (docs/report-format.md, "Notes"); internal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@ namespace attnflow::internal {
 
 nlohmann::ordered_json notes_json(const std::vector<Note>& notes);
 
-// Of version 3 an object, before it a sentence. The words are the document's, and a code that is not known here becomes
-// NoteCode::kText: that of a newer attnflow.
+// An object since version 3, a sentence before. Keeps the document's words; unknown codes, from a newer attnflow,
+// become NoteCode::kText.
 Note read_note(const Field& json);
 
 }  // namespace attnflow::internal

@@ -1,7 +1,7 @@
 // The report document: the one thing that an analysis produces and every view reads.
 //
-// A Report is a plain value. JSON (docs/report-format.md), CSV, array files, the terminal table, pictures
-// and the html page are all written from it; none of them sees a model.
+// A Report is a plain value, independent of any model. JSON (docs/report-format.md), CSV, array files, the terminal
+// table, pictures and the HTML page are all written from it.
 //
 // Example:
 //
@@ -30,7 +30,7 @@
 
 namespace attnflow {
 
-// Of the document: what is written, and the newest that is read.
+// The document version that is written, and the newest that is read.
 inline constexpr int kReportVersion = 3;
 
 struct ReportModel {
@@ -41,14 +41,14 @@ struct ReportModel {
   bool causal = false;  // no weight above the diagonal
 };
 
-// The picture that an image model was given. Positions in it are pixels from its upper left corner, pixel (x, y)
-// covering [x, x + 1] x [y, y + 1]; x goes right, y down.
+// The picture given to an image model. Positions are pixels from its upper left corner: pixel (x, y) covers [x, x + 1]
+// x [y, y + 1]; x goes right, y down.
 struct ReportImage {
   std::string name;       // of the file
   std::size_t width = 0;  // upright, as people see it
   std::size_t height = 0;
-  // The patch of row r and column c is token first_patch + r columns + c. It covers its part of the grid, which lies
-  // over [left, right] x [top, bottom] of the picture (beyond its borders where black was put around it).
+  // The patch at row r and column c is token first_patch + r columns + c. It covers its part of the grid, which lies
+  // over [left, right] x [top, bottom] of the picture (beyond its borders where black was padded).
   std::size_t rows = 0;
   std::size_t columns = 0;
   std::size_t first_patch = 0;
@@ -56,11 +56,11 @@ struct ReportImage {
   double top = 0.0;
   double right = 0.0;
   double bottom = 0.0;
-  // The pixels that the model was given for the grid, after resizing and cropping. 0: not known (a report of before).
+  // Pixels given to the model for the grid, after resizing and cropping. 0: unknown (an older report).
   std::size_t input_width = 0;
   std::size_t input_height = 0;
-  std::size_t input_channels = 0;  // 1: grey
-  // What views show: the picture as a PNG file, possibly made smaller.
+  std::size_t input_channels = 0;  // 1: gray
+  // The picture as views show it: a PNG file, possibly reduced.
   std::string png;
   std::size_t png_width = 0;
   std::size_t png_height = 0;
@@ -73,26 +73,25 @@ struct ReportInput : InputText {
 struct ReportChoice {
   std::string label;
   double probability = 0.0;
-  std::optional<std::int64_t> id = {};  // of a generated token's: what a branch begins with
+  std::optional<std::int64_t> id = {};  // begins a branch from a generated token
 };
 
-// What the model said beside where it looked.
 struct ReportPrediction {
   std::string kind;  // classification, token-class, answer (parts of the pair), masked, next (the token that follows)
-  // token-class: the token's; answer: of the first token of the first; masked: the position of the mask; next: the last
+  // token-class: the token's; answer: of the first part's first token; masked: the position of the mask; next: the last
   std::optional<std::size_t> position;
   std::vector<ReportChoice> choices;     // by falling probability
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
 
-// What an output was compared with.
+// The comparison for an output.
 struct ReportAgainst {
   std::string label = {};                 // as in ReportTarget; empty: all others
   std::optional<std::size_t> index = {};  // absent: the mean of all other logits
   double logit = 0.0;
 };
 
-// The output that is explained, of mixings and methods that are made for one.
+// The explained output, for mixings and methods that are specific to one.
 struct ReportTarget {
   // class; answer (that begins with a token); next (the token that follows `position`); masked (that at `position`)
   std::string kind;
@@ -102,13 +101,12 @@ struct ReportTarget {
   std::optional<std::size_t> position = {};
   std::optional<ReportAgainst> against = {};  // absent: the logit alone was explained
 
-  // What was explained: the logit, or by how much it is larger.
   double value() const { return against ? logit - against->logit : logit; }
 };
 
-// A word of the input whose weight is compared with that of others (the nouns that a masked pronoun may refer to).
+// An input word whose weight is compared with that of others (nouns that a masked pronoun may refer to).
 struct ReportReferent {
-  std::string text;                 // as the user wrote it in the text
+  std::string text;                 // as the user wrote it
   std::vector<std::size_t> tokens;  // its positions in ReportInput::tokens, increasing; one with settings.words
 };
 
@@ -120,9 +118,9 @@ struct ReportCutArc {
   double capacity = 0.0;
 };
 
-// The flow of one pair and its proof (flow/pair_flow.h): never normalised, and between tokens, not words. Layers are
-// those of the attention graph. What checking the proof said is the FlowCertificate: the maximum is at least `low` and
-// at most `high`.
+// The flow of one pair and its proof (flow/pair_flow.h): never normalized, and between tokens, not words. Layers are
+// those of the attention graph. FlowCertificate holds the result of the check: the maximum is at least `low` and at
+// most `high`.
 struct ReportCertificate : FlowCertificate {
   std::size_t layer = 0;
   std::size_t start_layer = 0;
@@ -135,7 +133,7 @@ struct ReportCertificate : FlowCertificate {
   std::vector<ReportCutArc> minimum_cut;  // the one nearest the output token
   int unit_exponent = 0;
   std::vector<FlowArc> arc_flows;  // a maximum flow, in units of 2^-unit_exponent
-  // The proof is one of [flow, flow + flow_gap].
+  // Whether it proves [flow, flow + flow_gap].
   bool holds() const { return FlowCertificate::holds() && problem.empty() && low >= flow && high <= flow + flow_gap; }
 };
 
@@ -147,9 +145,9 @@ struct GeneratedToken {
   bool special = false;               // an end or another token that adds no text
   double probability = 0.0;           // of this token, before temperature and cuts
   std::vector<ReportChoice> choices;  // the most probable tokens, by falling probability
-  // What of it is explained, of mixings made for one prediction: this token against the most probable other.
+  // For mixings made for one prediction: this token against the most probable other.
   std::optional<ReportTarget> target = {};
-  // How far its maps agree with blanking the prompt's tokens one by one; absent where none were blanked.
+  // How its maps agree with blanking the prompt's tokens one by one; absent if none were blanked.
   std::optional<BlankOutAgreement> agreement = {};
 };
 
@@ -159,16 +157,15 @@ struct SamplingSettings {
   std::uint64_t seed = 1;
 };
 
-// Input tokens that a rule excludes from rankings.
 struct ExcludedTokens {
   std::string rule;                 // "stop words (en)", "tokens 0-3"
   std::vector<std::size_t> tokens;  // positions, increasing
 };
 
-// The text by which a decoder continued the input, its prompt, of m tokens (or words). Generated token t (from 0) was
-// chosen by the output at position m - 1 + t, so what it depends on is the row of that position, not the token's own,
-// which is computed only when the next one is wanted. That row equals what an explanation of the prompt and the t
-// tokens before gives for its last position.
+// The text with which a decoder continued the input, its prompt, of m tokens (or words). The output at position m - 1 +
+// t chose generated token t (from 0), so the token depends on that position's row, not its own, which is computed only
+// for the next token. That row equals what an explanation of the prompt and the t previous tokens gives for its last
+// position.
 struct Generation {
   std::string text;                    // UTF-8; bytes that are no character become U+FFFD
   std::vector<GeneratedToken> tokens;  // n
@@ -177,32 +174,32 @@ struct Generation {
   std::size_t given = 0;                 // the first tokens, which the user chose and not the model
   bool chat = false;                     // the prompt was put into the model's chat template
   std::vector<ExcludedTokens> excluded;  // from rankings, rule by rule
-  // The share of attention (mean over heads, before columns are masked) that falls on position 0, [layer, n]. Empty of
-  // an encoder-decoder.
+  // The share of attention (mean over heads, before columns are masked) on position 0, [layer, n]. Empty for an
+  // encoder-decoder.
   Tensor<double> sink_share;
 };
 
-// What a generation holds of a method beside the values on its prompt; each may be absent.
+// A generation's values of a method in addition to those on its prompt; each may be absent.
 struct GenerationValues {
   Tensor<double> generated;   // [layer, output, n]: on generated token s; 0 where it came later
   Tensor<double> normalized;  // [layer, output, m]: after receptive-field normalization
 };
 
-// Values are [layer, output, input token]: first dimension as settings.layers, last one as input.tokens. A method that
-// was not asked for has an empty tensor. Rows of a generation's raw and rollout sum to less than 1 by what lies on the
-// tokens generated before, whose columns GenerationValues keeps on request.
+// Values are [layer, output, input token]: first dimension as settings.layers, last as input.tokens. A method that was
+// not requested has an empty tensor. A generation's rows of raw and rollout sum to less than 1 by the mass on
+// previously generated tokens, whose columns GenerationValues keeps on request.
 struct Report {
   Settings settings;
   ReportModel model;
   ReportInput input;
   std::vector<ReportPrediction> predictions;
-  std::optional<ReportTarget> target;  // of mixings and methods made for one prediction
+  std::optional<ReportTarget> target;  // for mixings and methods made for one prediction
 
   std::size_t output_token = 0;                 // the output token that views show first
   bool all_output_tokens = false;               // --output-token all: views show every output token where they can
   std::vector<std::size_t> output_tokens;       // positions of the rows of raw and rollout
   std::vector<std::size_t> flow_output_tokens;  // positions of the rows of flow; a subset of output_tokens
-  std::vector<std::size_t> flow_layers;         // of a generation: the layers of flow. Empty: settings.layers
+  std::vector<std::size_t> flow_layers;         // for a generation: the layers of flow. Empty: settings.layers
 
   // W_l: fused (and masked, discarded) attention without the residual; with gradient mixing, gradient-weighted.
   Tensor<double> raw;
@@ -212,14 +209,14 @@ struct Report {
   Tensor<std::uint8_t> flow_degenerate;  // 0 no, 1 the first layer's column, 2 the top row
   Tensor<float> attention;               // [layer, head, query, key] of all layers, when kept
 
-  // The weights of every layer 1..L that the pictures of the graph draw, [L, n, n] (query, key), without the residual:
-  // equal to `raw` when all layers were asked for and heads is not a single head.
+  // The weights of every layer 1..L for pictures of the graph, [L, n, n] (query, key), without the residual: equal to
+  // `raw` if all layers were requested and heads is not a single head.
   Tensor<double> graph;
 
-  std::vector<MethodScores> scores;            // of methods beside the graph, in the order of settings.methods
-  std::optional<BlankOutAgreement> agreement;  // of a prediction that was blanked token by token
+  std::vector<MethodScores> scores;            // from methods outside the graph, in the order of settings.methods
+  std::optional<BlankOutAgreement> agreement;  // for a prediction that was blanked token by token
 
-  std::vector<ReportCertificate> certificates;  // of the pairs asked for
+  std::vector<ReportCertificate> certificates;  // for the requested pairs
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked
 
   std::optional<Generation> generation;  // input.kind generation: output_tokens are m - 1, m, ...
@@ -228,31 +225,27 @@ struct Report {
   std::vector<Note> notes;
 };
 
-// Position of `layer` in settings.layers, or nothing.
 std::optional<std::size_t> layer_index(const Report& report, std::size_t layer);
-// Position of `token` in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.
+// Index in `output_tokens` (report.output_tokens or report.flow_output_tokens), or nothing.
 std::optional<std::size_t> row_index(const std::vector<std::size_t>& output_tokens, std::size_t token);
-// The array of a method with the positions of its rows, its layers, and what a generation holds beside it.
+// A method's array with the positions of its rows, its layers, and a generation's additional values.
 struct MethodValues {
   const Tensor<double>* values;
   const std::vector<std::size_t>* output_tokens;
   const std::vector<std::size_t>* layers;
   const GenerationValues* beside;
 };
-MethodValues method_values(const Report& report, Method method);  // of one that aggregates
-// The methods of settings.methods that aggregate and that the report holds values of, in that order.
+MethodValues method_values(const Report& report, Method method);  // for one that aggregates
+// Those of settings.methods that aggregate and have values, in order.
 std::vector<Method> methods_present(const Report& report);
 
-// The scores of a method beside the graph, or null.
 const MethodScores* method_scores(const Report& report, Method method);
 
 // The generated token that the output at `position` chose.
 std::size_t chosen_token(const Report& report, std::size_t position);
-// Of the predictions that scores are of, that of the output at `position`: of a generation its token, else the only
-// one.
+// The index of the scored prediction for the output at `position`: a generation's token, else the only one.
 std::size_t scored_prediction(const Report& report, std::size_t position);
-// A generated token's label: the characters of the text, else the piece; a part of a character as
-// display_text() shows it.
+// A generated token's label: its characters, else the piece; a part of a character as in display_text().
 std::string generated_text(const Generation& generation, std::size_t token);
 
 }  // namespace attnflow

@@ -21,7 +21,7 @@ std::size_t order_level(double rank_correlation) {
   return rank_correlation >= figures::kStrongAgreement ? 0 : rank_correlation >= figures::kWeakAgreement ? 1 : 2;
 }
 
-// How far the map agrees, as an index into the arrays of words; nothing where one of the two orders nothing.
+// Index into the arrays of words; nothing if the map or blank-out orders nothing.
 std::optional<std::size_t> level_of(const BlankOutAgreement& agreement, const MapAgreement& map) {
   if (!map.rank_correlation) return std::nullopt;
   const std::size_t level = order_level(*map.rank_correlation);
@@ -38,7 +38,6 @@ std::string with_minus_signs(std::string number) {
   return number;
 }
 
-// Three digits, also where the last are zeros.
 std::string amount(double value) {
   std::string text = fmt::format("{:#.3g}", value);
   if (text.ends_with('.')) text.pop_back();
@@ -107,7 +106,6 @@ MapWords map_words(const Report& report, const BlankOutAgreement& agreement, con
   const std::string quantity = clean_line(agreement.quantity);
   const std::string before = shown(agreement.value);
   const std::string after = shown(map.blanked_value);
-  // Below the runner-up, it is no longer the prediction.
   const bool flips = quantity.starts_with("logit difference") && agreement.value > 0.0 && map.blanked_value < 0.0;
   MapWords words;
   words.level = level ? kLevels[*level] : "unknown";
@@ -129,7 +127,7 @@ MapWords map_words(const Report& report, const BlankOutAgreement& agreement, con
     return words;
   }
   const double rank = *map.rank_correlation;
-  // Of the order alone, wherever the decisive token stands.
+  // Order only, wherever the decisive token stands.
   words.order = fmt::format("Agreement of the whole order with blank-out: {} ({}).",
                             rank <= -figures::kWeakAgreement ? "opposite" : kLevels[order_level(rank)],
                             with_minus_signs(fmt::format("{:.2f}", rank)));

@@ -1,5 +1,5 @@
-// What blank-out says of a report's maps (report_scores.h, BlankOutAgreement), in words for tables, figures and
-// documents; not part of the library's interface.
+// Words for the agreement of a report's maps with blank-out (report_scores.h, BlankOutAgreement), in tables, figures
+// and documents; internal.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace attnflow::internal {
 
-// Of one map, as text that is safe to print on one line.
+// One map, as text that is safe to print on one line.
 struct AgreementRow {
   std::string map;               // "rollout, layers 1-6"
-  std::string token;             // which the map ranks first
+  std::string token;             // the map's top token
   std::string blanked;           // the explained quantity with that token blanked: "2.93"
-  std::string rank_correlation;  // of map and blank-out: "0.66", "none" where either orders nothing
+  std::string rank_correlation;  // between map and blank-out: "0.66", "none" if either orders nothing
   std::string verdict;           // "agrees", "agrees in part", "don't rely on this order", "" where nothing is ordered
 };
 
@@ -27,25 +27,25 @@ struct AgreementWords {
   std::vector<AgreementRow> rows;
 };
 
-// Of one map, as the document has it and the page shows it.
+// One map, as in the document and on the page.
 struct MapWords {
   std::string level;   // "strong", "weak", "none"; "unknown" where nothing is ordered
   std::string effect;  // "Blanking agrees: blanking its top token, “cats”, takes the ..."
   std::string order;   // "Agreement of the whole order with blank-out: strong (0.70)."
 };
-// `agreement`, of which `map` is one, is the report's or a generated token's.
+// `agreement`, which contains `map`, is the report's or a generated token's.
 MapWords map_words(const Report& report, const BlankOutAgreement& agreement, const MapAgreement& map);
 
 // "By rollout, layers 1-6, 'cats' ranks first: -1.10 without it; rank correlation with blank-out 0.70 (agrees)."
 std::string sentence_of(const AgreementRow& row);
 
-// Nothing of a report whose prediction was not blanked, or of which no map was compared.
+// Empty if the prediction was not blanked or no map was compared.
 AgreementWords agreement_words(const Report& report);
 
-// The notes beside: all but those that say map by map what agreement_words() says.
+// All notes except those that repeat agreement_words() map by map.
 std::vector<Note> notes_beside_agreement(const Report& report);
 
-// All notes for where there is no table: agreement_words() as one paragraph, then the notes beside it.
+// All notes for output without a table: agreement_words() as one paragraph, then the others.
 std::vector<std::string> note_paragraphs(const Report& report);
 
 }  // namespace attnflow::internal

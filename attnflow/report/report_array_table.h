@@ -1,4 +1,4 @@
-// The arrays of a report, told once for all that write and read them; not part of the library's interface.
+// The table of a report's arrays, for all writers and readers; internal.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace attnflow::internal {
 
-// Whether the fields other than arrays say that `graph` is the same as `raw`.
+// Whether fields other than arrays imply that `graph` equals `raw`.
 bool graph_equals_raw_by_rule(const Report& report);
 
-// What the other fields say of an array: its shape, and whose its rows are.
+// An array's shape and rows, as implied by the other fields.
 struct ArrayPlace {
   Shape shape;
-  // Of outputs, at the positions `output_tokens`; of every token; rows that see all their columns; or scores of a
-  // prediction each, of either sign.
+  // Outputs at the positions `output_tokens`; every token; rows that see all their columns; or one prediction's scores,
+  // of either sign.
   enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
-  const std::vector<std::size_t>* layers = nullptr;  // of the first dimension, where a report says which they are
+  const std::vector<std::size_t>* layers = nullptr;  // the first dimension's, if a report names them
 };
 
-// visit(name, tensor, place) for every array that a document may hold, also for empty ones, in the document's order.
+// Calls visit(name, tensor, place) for every array that a document may hold, even if empty, in the document's order.
 template <typename R, typename Visit>  // Report or const Report
 void for_each_array(R& report, Visit visit) {
   const std::size_t m = report.input.tokens.size();
@@ -52,7 +52,7 @@ void for_each_array(R& report, Visit visit) {
       visit(name + "_generated", scores.generated, ArrayPlace{{n, n}, ArrayPlace::Rows::kScores});
     }
   }
-  if (report.generation) {  // whose prompt has no matrices
+  if (report.generation) {  // its prompt has no matrices
     visit("sink_share", report.generation->sink_share,
           ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole, nullptr, &report.settings.layers});
     return;

@@ -19,7 +19,7 @@ Array integers(const auto& values) {
   return Array::from(TensorView<const std::int64_t>(numbers.data(), {numbers.size()}));
 }
 
-// [.., layer] of [layer, ..]: how the values of a generation are handed out, M[output, input, layer].
+// Converts [layer, ..] to a generation's order, [.., layer].
 template <typename T>
 Tensor<T> layers_last(const Tensor<T>& values) {
   const std::size_t layers = values.extent(0);
@@ -33,7 +33,6 @@ Tensor<T> layers_last(const Tensor<T>& values) {
   return turned;
 }
 
-// Texts and marks of tokens, under names that begin with `prefix`.
 template <typename Token>
 void add_tokens(std::vector<NamedArray>& arrays, const std::string& prefix, const std::vector<Token>& tokens) {
   std::vector<std::string> texts;
@@ -96,7 +95,7 @@ void write_report_npz(const std::filesystem::path& path, const Report& report) {
 }
 
 void write_report_safetensors(const std::filesystem::path& path, const Report& report) {
-  // Text, which the format has no type for, stands in the metadata as JSON lists.
+  // The format has no text type, so text goes into the metadata as JSON lists.
   std::vector<NamedArray> arrays;
   std::vector<std::pair<std::string, std::string>> texts;
   for (NamedArray& named : report_arrays(report)) {

@@ -1,6 +1,6 @@
 // A report as named arrays, for NumPy and for engines that read .safetensors.
 //
-// Keys and types are those of the array files that attnflow documents, n being the number of tokens:
+// Keys and types, with n tokens:
 //
 //   tokens              unicode [n]                     the pieces as the tokenizer spells them ("##ets")
 //   special             bool [n]                        [CLS], [SEP], padding, ...
@@ -26,7 +26,7 @@
 //   flow_generated, flow_normalized        float64 [f, n, k], [f, m, k]
 //   flow_tokens, flow_layers               int64 [f], [k]
 //   sink_share                             float64 [n, l]       attention on position 0
-//   attnlrp, ...                           float64 [n, m]       methods beside the graph
+//   attnlrp, ...                           float64 [n, m]       methods outside the graph
 //   attnlrp_generated, ...                 float64 [n, n]       when asked for
 //
 // Methods that were not asked for are absent.
@@ -51,14 +51,12 @@
 
 namespace attnflow {
 
-// Copies the report's arrays.
 std::vector<NamedArray> report_arrays(const Report& report);
 
-// The same report gives the same bytes. Throws Error(kOther) when the file cannot be written; nothing is left of it
-// then.
+// The same report gives the same bytes. Throws Error(kOther), leaving no file, if the file cannot be written.
 void write_report_npz(const std::filesystem::path& path, const Report& report);
 
-// As above, except that `tokens`, which this format has no type for, is a JSON list of text in the file's metadata.
+// As above, but `tokens`, which this format has no type for, is a JSON list of text in the file's metadata.
 void write_report_safetensors(const std::filesystem::path& path, const Report& report);
 
 }  // namespace attnflow

@@ -34,7 +34,6 @@ TEST(ReportArrays, KeysTypesAndValues) {
   const std::vector<NamedArray> arrays = report_arrays(report);
   EXPECT_EQ(names_of(arrays), (Names{"tokens", "special", "layers", "output_tokens", "flow_output_tokens", "raw",
                                      "rollout", "flow", "flow_gap", "flow_degenerate", "attention"}));
-  // The pieces, not the user's characters.
   EXPECT_EQ(array_of(arrays, "tokens").strings, (Names{"[CLS]", "the", "##cats", "[SEP]"}));
   EXPECT_EQ(array_of(arrays, "tokens").dtype, DType::kUnicode);
   EXPECT_EQ(array_of(arrays, "special").dtype, DType::kBool);
@@ -58,7 +57,6 @@ TEST(ReportArrays, WhatIsNotThereIsAbsent) {
   report.flow_degenerate = {};
   report.flow_output_tokens = {};
   EXPECT_EQ(names_of(report_arrays(report)), (Names{"tokens", "special", "layers", "output_tokens", "rollout"}));
-  // The rows of flow are named only when they differ.
   report = small_report();
   report.output_tokens = report.flow_output_tokens;
   report.raw = report.rollout = {};

@@ -10,14 +10,13 @@
 namespace attnflow {
 namespace {
 
-// '5 "cabinets"', or '5' where tokens have no text.
 std::string token_name(const Report& report, std::size_t token, std::string_view ellipsis) {
   constexpr std::size_t kMaxCells = 24;
   const std::string text = shorten(clean_line(display_text(report.input, token)), kMaxCells, ellipsis);
   return text.empty() ? std::to_string(token) : fmt::format("{} \"{}\"", token, text);
 }
 
-// At least 0.1% where there is something, and 100% only for all of it.
+// 100% only for exactly all; 0% only for nothing.
 std::string cut_percent(double share) {
   if (share <= 0.0 || share >= 1.0) return share <= 0.0 ? "0%" : "100%";
   if (share < 0.0005) return "under 0.1%";

@@ -10,12 +10,12 @@
 namespace attnflow {
 
 struct CertificateText {
-  std::string title;                   // which pair, and its flow
+  std::string title;                   // the pair, and its flow
   std::vector<std::string> sentences;  // how it was checked; where the minimum cut lies
   std::vector<std::string> arcs;       // the settings.top_k largest arcs of the cut, by falling capacity
 };
 
-// On one line each, safe to print.
+// Each on one line, safe to print.
 CertificateText certificate_text(const Report& report, const ReportCertificate& certificate, std::string_view ellipsis);
 
 }  // namespace attnflow

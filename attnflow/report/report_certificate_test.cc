@@ -65,7 +65,6 @@ TEST(Certificate, RoundTripKeepsEveryBit) {
   EXPECT_FALSE(read.certificates[1].holds());
   EXPECT_EQ(read.certificates[1].high, std::numeric_limits<double>::infinity());
   EXPECT_EQ(read.certificates[1].problem, "the cut leaves a path");
-  // Reports without any look as they always did.
   test::expect_no_parts(report_to_json(test::small_report()), {"certificates"});
 }
 
@@ -115,14 +114,12 @@ TEST(Certificate, SaysWhatIsNotProven) {
   made.conserves = false;
   made.problem = "flow is not conserved at (1, 2)";
   EXPECT_EQ(certificate_text(report, made, "...").sentences[0], "Not proven: flow is not conserved at (1, 2).");
-  // A proof of another value is none of this one.
   made = certificate();
   made.high = 5.0;
   EXPECT_EQ(certificate_text(report, made, "...").sentences[0].rfind("Not proven: ", 0), 0U);
   made = certificate();
   made.only_minimum_cut = false;
   test::expect_parts(certificate_text(report, made, "...").sentences[1], {"there are others"});
-  // No path: an empty cut proves 0.
   made = {};
   made.layer = 2;
   made.feasible = made.conserves = made.separates = true;

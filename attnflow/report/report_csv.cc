@@ -80,7 +80,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
       const std::size_t number = report.generation ? chosen_token(report, output) : output;
       const std::string text =
           report.generation ? internal::csv_field(generated_text(*report.generation, number)) : texts[output];
-      std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places;  // layer and row in each column
+      std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places;
       for (const Column& column : columns) {
         const auto at = row_index(*column.method.layers, layer);
         const auto row = row_index(*column.method.output_tokens, output);
@@ -103,7 +103,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
       }
     }
   }
-  // Scores are of a prediction, and of no layer.
+  // Scores belong to a prediction, not to a layer.
   const std::size_t predictions = scores == 0 ? 0 : report.generation ? report.generation->tokens.size() : 1;
   for (std::size_t prediction = 0; prediction < predictions; ++prediction) {
     const std::string output =

@@ -23,26 +23,26 @@
 namespace attnflow {
 
 // Columns: layer, output_token, output_text, input_token, input_text, input_special (0 or 1), then raw, rollout, flow,
-// flow_gap and flow_degenerate as far as the report holds them. Rows run over layers, output tokens and input tokens,
-// the last fastest; all output tokens when report.all_output_tokens, else report.output_token alone. Where flow was not
-// computed for an output token its cells are empty.
+// flow_gap and flow_degenerate if the report holds them. Rows run over layers, output tokens and input tokens, the last
+// fastest; all output tokens if report.all_output_tokens, else report.output_token alone. Cells are empty where flow
+// was not computed for an output token.
 //
-// Of a generation: output_token is the number of the generated token, from 0, and output_text its text; all of them;
-// `excluded` (0 or 1, from rankings) follows input_special, and what was normalized its method, as raw_normalized.
+// For a generation, output_token is the number of each generated token, from 0, and output_text its text; `excluded` (0
+// or 1, from rankings) follows input_special, and normalized values, such as raw_normalized, follow their method.
 //
-// Text is UTF-8 and quoted as RFC 4180 says, so that commas, quotes and line breaks survive; lines end with "\n".
-// Numbers have the fewest digits that read back as the same double.
+// Text is UTF-8, quoted by RFC 4180; lines end with "\n". Numbers have the fewest digits that read back as the same
+// double.
 
-// Hands the text piece by piece to `sink`; nothing larger than a few rows is held in memory.
+// Hands the text to `sink` in pieces; holds only a few rows in memory.
 void report_to_csv(const Report& report, const std::function<void(std::string_view)>& sink);
 
-// Throws Error(kOther) when the file cannot be written; nothing is left of it then.
+// Throws Error(kOther), leaving no file, if the file cannot be written.
 void write_report_csv(const std::filesystem::path& path, const Report& report);
 
 namespace internal {
 
-// One field of text: in quotes, with quotes doubled, where it holds anything that a reader could take for structure.
-// Spaces at the ends are quoted too, because some readers strip them.
+// One text field, quoted (with quotes doubled) if it holds anything that a reader could take for structure, or spaces
+// at its ends, because some readers strip them.
 std::string csv_field(const std::string& text);
 
 }  // namespace internal

@@ -82,7 +82,6 @@ TEST(ReportCsv, OnlyTheColumnsOfMethodsThatAreThere) {
   report.flow_degenerate = {};
   EXPECT_EQ(parse_csv(csv(report))[0], (std::vector<std::string>{"layer", "output_token", "output_text", "input_token",
                                                                  "input_text", "input_special", "rollout"}));
-  // Flow alone has rows of its own.
   report = small_report();
   report.raw = report.rollout = {};
   report.output_tokens = {};

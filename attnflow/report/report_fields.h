@@ -1,11 +1,10 @@
-// The fields of a document's objects, told once for what writes them (report_json_parts.h) and for what reads them
-// (report_json_read.cc); not part of the library's interface.
+// The fields of a document's objects, for the writer (report_json_parts.h) and the reader (report_json_read.cc);
+// internal.
 //
-// fields(visit, object) calls, in the document's order, visit(name, member) for fields that a reader does without,
-// visit.required(name, member) for the others, visit.object(name, fields) for an object within the object, and
-// visit.arcs(name, arcs, value) for arcs of the graph, [layer, from, to, value]. Optional members are written where
-// they have a value. visit.derived(name, make) is only written. visit.has(name, written) says whether the field is
-// there, which a writer is told.
+// fields(visit, object) calls, in the document's order, visit(name, member) for optional fields, visit.required(name,
+// member) for the others, visit.object(name, fields) for a nested object, and visit.arcs(name, arcs, value) for arcs of
+// the graph, [layer, from, to, value]. Optional members are written if they have a value; visit.derived(name, make) is
+// only written. visit.has(name, written) returns whether the field is present, or `written` in a writer.
 #pragma once
 
 #include <concepts>
@@ -16,7 +15,6 @@
 
 namespace attnflow::internal {
 
-// An object that is written, or one that is read.
 template <typename T, typename Object>
 concept Either = std::same_as<std::remove_const_t<T>, Object>;
 

@@ -1,4 +1,4 @@
-// A small report made by hand, for the tests of what is written from one.
+// A small handmade report, for tests of writers.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace attnflow::test {
 
-// Four tokens "[CLS] The cats [SEP]" (the third in two spellings: piece "##cats", text "cats"), layers 1 and 2, all
-// three methods. Values of layer index l, row i, column j: raw 0.1 (j + 1) + 0.01 i + l, rollout half of it, flow a
-// quarter of it in the rows of tokens 0 and 2 only.
+// Four tokens "[CLS] The cats [SEP]" (the third spelled "##cats" as a piece), layers 1 and 2, all three methods. Values
+// for layer index l, row i, column j: raw 0.1 (j + 1) + 0.01 i + l, rollout half of it, flow a quarter in the rows of
+// tokens 0 and 2 only.
 inline Report small_report() {
   Report report;
   report.settings.layers = {1, 2};
@@ -47,7 +47,7 @@ inline Report small_report() {
   return report;
 }
 
-// The document of a report with another value in one place is refused, by words that name `place`.
+// Expects a refusal that names `place` for the document with `value` at `pointer`.
 inline void expect_field_refused(const Report& report, const char* pointer, const nlohmann::json& value,
                                  const char* place) {
   SCOPED_TRACE(pointer);

@@ -1,4 +1,4 @@
-// A small generation made by hand, for the tests of what is written from one.
+// A small handmade generation, for tests of writers.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace attnflow::test {
 
-// "<s>The sun, is" continued by " hot.": prompt tokens "<s>", "The", " sun", ",", " is"; generated " hot", ".", "</s>".
-// Layers 1 and 2. Rollout of token t, prompt token j, layer index l: (j + 1) / 20 + t / 100 + l / 1000; raw is half of
-// it, flow (of token 1, layer 2) a quarter. Generated columns of rollout hold 0.01 for s < t.
+// "<s>The sun, is" continued by " hot.", layers 1 and 2. Rollout of token t, prompt token j, layer index l: (j + 1) /
+// 20 + t / 100 + l / 1000; raw is half of it, flow (of token 1, layer 2) a quarter. Generated columns of rollout hold
+// 0.01 for s < t.
 inline Report small_generation() {
   Report report;
   report.settings.layers = {1, 2};

@@ -1,4 +1,3 @@
-// A generation as a report: what is written from one, and read back.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -37,7 +36,7 @@ Names names_of(const std::vector<NamedArray>& arrays) {
   return names;
 }
 
-// A long word, markup, control characters, right-to-left text, bytes that are no UTF-8.
+// A long word, markup, control characters, right-to-left text, and invalid UTF-8.
 Report hostile_generation() {
   Report report = small_generation();
   const std::string long_word(300, 'w');
@@ -76,8 +75,8 @@ TEST(Generation, RanksWhatIsNotExcluded) {
   const std::vector<double> values = {0.125, 0.25, 0.0, 0.375, 0.25};
   for (std::size_t j = 0; j < 5; ++j) report.rollout(0, 0, j) = report.rollout(1, 0, j) = values[j];
   const std::vector<RankedToken> ranked = rank_input_tokens(report, Method::kRollout, 4, {});
-  ASSERT_EQ(ranked.size(), 2U);    // no zeros
-  EXPECT_EQ(ranked[0].token, 1U);  // equal ones by position
+  ASSERT_EQ(ranked.size(), 2U);  // no zeros
+  EXPECT_EQ(ranked[0].token, 1U);
   EXPECT_EQ(ranked[1].token, 4U);
   EXPECT_EQ(ranked[1].value, 0.25);
   EXPECT_TRUE(ranked[1].tied);
@@ -176,7 +175,6 @@ TEST(GenerationJson, RefusesWhatContradictsItself) {
 TEST(GenerationJson, ReadsWhatItNeedNotSay) {
   nlohmann::json json = nlohmann::json::parse(report_to_json(small_generation()));
   json.erase("output_token");
-  // A prompt has no matrices, whatever a document says.
   json["arrays"]["graph"] = {
       {"shape", {2, 5, 5}}, {"dtype", "f64"}, {"encoding", "base64"}, {"data", std::string(536, 'A')}};
   const Report read = report_from_json(json.dump());
@@ -189,7 +187,7 @@ TEST(GenerationJson, MayStandInAScript) {
   options.array_type = ReportArrayType::kF16;
   const std::string text = report_to_json(hostile_generation(), options);
   test::expect_no_parts(text, {"<"});
-  const nlohmann::json json = nlohmann::json::parse(text);  // also refuses what is not UTF-8
+  const nlohmann::json json = nlohmann::json::parse(text);  // also refuses invalid UTF-8
   EXPECT_EQ(json["input"]["tokens"][2]["text"], "</script>");
   EXPECT_EQ(json["arrays"]["rollout"]["dtype"], "f16");
 }

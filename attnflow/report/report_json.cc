@@ -1,4 +1,4 @@
-// The writing half of report_json.h; report_json_read.cc is the other.
+// Writes; report_json_read.cc reads.
 #include "attnflow/report/report_json.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Json image_json(const ReportImage& image) {
   return json;
 }
 
-// What belongs to no token, what all adds up to, and by how much it does not: into `json`.
+// Adds the parts without a token, the total and the error.
 void add_sum(const MethodScores& scores, std::size_t prediction, Json& json) {
   json.update(json_of(scores.sums[prediction]));
   if (scores.sums[prediction].total) json["error"] = scores.error(prediction);
@@ -80,7 +80,7 @@ Json scores_json(const Report& report) {
   return json;
 }
 
-// Stored words of `values`, converted piece by piece so that no second copy of a large array is made.
+// Converts in pieces to avoid a second copy of a large array.
 template <typename Stored, typename T, typename Convert>
 void append_converted(std::string& out, std::span<const T> values, Convert convert) {
   constexpr std::size_t kPiece = 3 * 1024;  // elements; a multiple of 3, as base64_append asks
@@ -130,7 +130,6 @@ class ArrayWriter {
   bool first_ = true;
 };
 
-// With the words of each map.
 Json agreement_json(const Report& report, const BlankOutAgreement& agreement) {
   Json json = json_of(agreement);
   for (std::size_t m = 0; m < agreement.maps.size(); ++m) {
@@ -140,7 +139,7 @@ Json agreement_json(const Report& report, const BlankOutAgreement& agreement) {
   return json;
 }
 
-// With what a token is shown as where that is not its own text: a part of a character.
+// Adds the shown form of tokens that are parts of a character.
 Json generation_json(const Report& report) {
   const Generation& generation = *report.generation;
   Json json = json_of(generation);
@@ -180,8 +179,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
   field("flow_output_tokens", report.flow_output_tokens);
   if (!report.flow_layers.empty()) field("flow_layers", report.flow_layers);
   if (!report.flow_gap.empty()) {
-    // A summary for readers that take no flow_gap array; a NaN gap would not compare, and must not pass for a small
-    // one.
+    // A summary for readers that ignore the flow_gap array; NaN must not pass for a small gap.
     double largest = 0.0;
     for (const double gap : report.flow_gap.span()) largest = gap <= largest ? largest : gap;
     field("flow_gap_max", largest);

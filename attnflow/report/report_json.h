@@ -1,15 +1,14 @@
-// The report document as JSON: format "attnflow-report" (docs/report-format.md lists every field). What is written here
-// is exact; compact_json.h writes documents of fewer bytes and digits, for pages. Both are read, and older versions.
+// The report document as JSON: format "attnflow-report" (docs/report-format.md lists every field). Documents written
+// here are exact; compact_json.h writes smaller ones for pages. Both are read, as are older versions.
 //
-// Writing is deterministic: the same report gives the same bytes. The text is valid UTF-8 and may stand inside an HTML
-// <script> element as it is: '<', U+2028 and U+2029 are written as escapes. In strings that are not valid UTF-8 each
-// wrong byte becomes '?', which keeps the byte ranges of tokens.
+// Writing is deterministic: the same report gives the same bytes, in UTF-8 that is safe inside an HTML <script>
+// element: '<', U+2028 and U+2029 are escaped. In strings that are not UTF-8 each wrong byte becomes '?', which keeps
+// tokens' byte ranges.
 //
-// Reading trusts nothing: sizes are checked before they are multiplied or allocated, nesting is limited, every array
-// must have the shape that the other fields imply, and all that is wrong throws Error(kBadFile) with the place in the
-// document, what was expected and what was found. Fields that the reader does not know are ignored; fields that are
-// missing have the defaults of report.h, except `format`, `version`, `input.tokens` and what the arrays need. A
-// document with a newer version is refused.
+// Reading trusts nothing: sizes are checked before they are multiplied or allocated, nesting is limited, and every
+// array must have the shape that the other fields imply. Any defect throws Error(kBadFile) with its place in the
+// document, the expected and the found value. Unknown fields are ignored; missing fields have the defaults of report.h,
+// except `format`, `version`, `input.tokens` and what the arrays need. A newer version is refused.
 //
 // References:
 //   JSON: https://www.rfc-editor.org/rfc/rfc8259
@@ -34,8 +33,8 @@
 namespace attnflow {
 
 // How floating-point arrays are stored. f64 keeps every bit of raw, rollout, flow, flow_gap and graph (attention is
-// float32 and never stored wider). f32 and f16 round to nearest, ties to even, so an enclosure [flow, flow + flow_gap]
-// is then only good to that precision.
+// float32 and never stored wider). f32 and f16 round to nearest, ties to even, which limits the precision of an
+// enclosure [flow, flow + flow_gap].
 enum class ReportArrayType { kF64, kF32, kF16 };
 
 struct ReportJsonOptions {
@@ -45,22 +44,21 @@ struct ReportJsonOptions {
       {};  // names of arrays to leave out: raw, rollout, flow, flow_gap, flow_degenerate, graph
 };
 
-// `graph` is left out when it equals `raw` and the reader can see that it does: all layers, all output tokens, heads
-// not a single head.
+// Omits `graph` if it equals `raw` and the reader can tell: all layers, all output tokens, heads not a single head.
 std::string report_to_json(const Report& report, const ReportJsonOptions& options = {});
 
 struct ReportReadOptions {
-  // What compressed and compact arrays may take together when they are expanded (a few bytes of a hostile document
-  // could stand for any amount): 16 GiB, or what memory the machine has available when that is less.
+  // Limit for all compressed and compact arrays when expanded, since a few hostile bytes could stand for any amount: 16
+  // GiB, or the machine's available memory if less.
   std::size_t max_array_bytes = std::size_t{16} << 30;
 };
 
-// The inverse. With kF64 and nothing omitted the result equals the report bit by bit, but for a `graph` that was empty
-// while `raw` implies it. From a compact document come the values that it stands for: approximate ones, with exact rows
-// where it has them, and the mean of what it sums up where it does not keep a value. Throws Error(kBadFile).
+// The inverse. With kF64 and nothing omitted the result equals the report bit by bit, except for a `graph` that was
+// empty while `raw` implies it. A compact document yields approximate values, with exact rows where it has them and
+// means in place of dropped values. Throws Error(kBadFile).
 Report report_from_json(std::string_view json, const ReportReadOptions& options = {});
 
-// Both for files; errors name the path. Writing leaves a complete file or none.
+// As above, for files; errors name the path. Writes a complete file or none.
 void write_report_json(const std::filesystem::path& path, const Report& report, const ReportJsonOptions& options = {});
 Report read_report_json(const std::filesystem::path& path, const ReportReadOptions& options = {});
 

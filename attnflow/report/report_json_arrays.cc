@@ -26,13 +26,13 @@ static_assert(std::endian::native == std::endian::little, "arrays are stored in 
 
 std::string quoted(const std::string& text) { return '"' + text.substr(0, 40) + '"'; }
 
-// What compact arrays may still take: a few bytes of them can stand for any amount of memory.
+// The remaining allowance: a few compact bytes can stand for any amount of memory.
 class Allowance {
  public:
   explicit Allowance(std::size_t bytes) : limit_(bytes) {}
 
   void take(const std::string& path, std::size_t count, std::size_t element) {
-    if (!asked_) {  // of the system, which plain documents need not
+    if (!asked_) {  // plain documents need not ask the system
       limit_ = std::min(limit_, available_memory().value_or(limit_));
       asked_ = true;
     }
@@ -57,7 +57,7 @@ bool is_compressed(const Field& json) {
   return encoding == "zlib+base64";
 }
 
-// Decodes base64 of a length that nobody knows before.
+// Decodes base64 of unknown length.
 std::vector<std::byte> decode_all(const Field& data) {
   const std::string& code = data.string();
   const std::size_t padding = code.ends_with("==") ? 2 : code.ends_with('=') ? 1 : 0;
@@ -68,7 +68,7 @@ std::vector<std::byte> decode_all(const Field& data) {
   return bytes;
 }
 
-// The bytes of "data": from `least` to `most` of them. The caller has bounded both.
+// Returns `least` to `most` bytes of "data"; the caller bounds both.
 std::vector<std::byte> read_bytes(const Field& json, std::size_t least, std::size_t most) {
   const Field data = json.at("data");
   const std::string expected =
@@ -78,7 +78,6 @@ std::vector<std::byte> read_bytes(const Field& json, std::size_t least, std::siz
     if (!bytes) report_problem(data.path(), "a zlib stream of " + expected, "another length or damaged data");
     return *std::move(bytes);
   }
-  // Lengths are compared before anything is allocated.
   const std::size_t found = data.string().size();
   if (found < base64_size(least) || found > base64_size(most)) {
     report_problem(data.path(), fmt::format("base64 of {}", expected), fmt::format("{} characters", found));
@@ -97,7 +96,6 @@ std::vector<T> as_words(const std::vector<std::byte>& bytes) {
   return words;
 }
 
-// A part of a compact array: {dtype, encoding, data}.
 template <typename T>
 std::vector<T> read_part(const Field& array, const char* name, const char* dtype, std::size_t least, std::size_t most) {
   const Field part = array.at(name);
@@ -122,7 +120,6 @@ LogCodes read_log_codes(const Field& array) {
   return LogCodes(decades);
 }
 
-// The array's rows, [rows, n]; n > 0.
 struct RowShape {
   std::size_t rows = 0;
   std::size_t n = 0;
@@ -157,7 +154,7 @@ std::vector<T> read_top(const Field& array, const RowShape& shape, const Visible
   rows.rest = read_part<float>(array, "rest", "f32", shape.rows);
   std::size_t kept = 0;
   for (const std::uint16_t count : rows.counts) {
-    // Also keeps the sum below the number of values, which the caller has bounded.
+    // Also keeps the sum below the number of values, which the caller bounds.
     if (count > shape.n) {
       report_problem(array.path() + ".counts", fmt::format("at most {} values in a row", shape.n),
                      std::to_string(count));
@@ -176,7 +173,7 @@ std::vector<T> read_top(const Field& array, const RowShape& shape, const Visible
   return values;
 }
 
-// Little-endian words as T, converted where they are stored narrower.
+// Reads little-endian words, converting from a narrower stored type.
 template <typename Stored, typename T>
 std::vector<T> read_plain(const Field& array, std::size_t count, Allowance& allowance) {
   if (is_compressed(array)) allowance.take(array.path(), count, sizeof(Stored));
@@ -198,7 +195,7 @@ std::vector<T> read_plain(const Field& array, std::size_t count, Allowance& allo
   }
 }
 
-// Whether the array is there, and what its values are: approximate ones have a row of exact ones beside them.
+// Approximate arrays have a row of exact values.
 enum class Found { kNothing, kPlain, kApproximate };
 
 template <typename T>
@@ -210,7 +207,7 @@ Found read_array(const Field& arrays, const std::string& name, const Shape& expe
   json->at("shape").get(shape);
   if (shape != expected) report_problem(json->path() + ".shape", shape_to_string(expected), shape_to_string(shape));
   const std::optional<std::size_t> count = checked_product(shape);
-  // A part of the address space leaves room for 8-byte elements and for the length of their code.
+  // Leaves room in the address space for 8-byte elements and their encoded length.
   if (!count || *count > std::numeric_limits<std::size_t>::max() / 16) {
     report_problem(json->path() + ".shape", "an array that fits in memory", shape_to_string(shape));
   }
@@ -263,7 +260,7 @@ void read_report_arrays(const Field& arrays, const ReportReadOptions& options, R
     };
     const Found found = read_array(arrays, name, place.shape, visible, allowance, values);
     if constexpr (std::is_same_v<std::decay_t<decltype(values)>, Tensor<double>>) {
-      // A row of exact values takes the place of an approximate one.
+      // Exact values replace the approximate row.
       const bool has_exact = name == "raw" || name == "rollout" || name == "flow";
       if (found != Found::kApproximate || !has_exact) return;
       const std::optional<std::size_t> row = row_index(*place.output_tokens, report.output_token);

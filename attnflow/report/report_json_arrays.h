@@ -1,4 +1,4 @@
-// Reading the arrays of a report document, plain and compact; not part of the library's interface.
+// Reads the arrays of a report document, plain and compact; internal.
 #pragma once
 
 #include "attnflow/report/report.h"

@@ -1,5 +1,4 @@
-// A value of a document being read, with its place for messages; shared by the files that read reports, not part of the
-// library's interface.
+// A value of a document being read, with its place for messages; internal.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,13 +13,11 @@
 
 namespace attnflow::internal {
 
-// Throws Error(kBadFile): what was expected and found at `where`, a path in the document.
+// Throws Error(kBadFile); `where` is a path in the document.
 [[noreturn]] void report_problem(const std::string& where, const std::string& expected, const std::string& found);
 
-// A value in a few words.
 std::string describe(const nlohmann::json& value);
 
-// A value and its place in the document, for messages.
 class Field {
  public:
   Field(const nlohmann::json& value, std::string path) : value_(&value), path_(std::move(path)) {}
@@ -28,7 +25,7 @@ class Field {
   const std::string& path() const { return path_; }
   const nlohmann::json& value() const { return *value_; }
 
-  // The member, or nothing when it is missing or null.
+  // Returns nothing if the member is missing or null.
   std::optional<Field> find(const char* name) const {
     if (!value_->is_object()) report_problem(path_, "an object", describe(*value_));
     const auto member = value_->find(name);
@@ -72,7 +69,7 @@ class Field {
     if (!value_->is_number_unsigned()) report_problem(path_, "a non-negative integer", describe(*value_));
     out = value_->get<std::size_t>();
   }
-  // Of a number that is never negative.
+  // For a number that is never negative.
   void get(std::int64_t& out) const {
     const bool fits = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= std::uint64_t{INT64_MAX};
     if (!fits) report_problem(path_, "a non-negative integer of 63 bits", describe(*value_));
@@ -85,7 +82,6 @@ class Field {
     for (std::size_t i = 0; i < count; ++i) element(i).get(out.emplace_back());
   }
 
-  // Sets `out` when the member is there.
   template <typename T>
   void read(const char* name, T& out) const {
     if (const std::optional<Field> member = find(name)) member->get(out);

@@ -1,5 +1,5 @@
-// Fuzz target: the reader of report documents on any bytes, and on documents whose compact arrays hold any bytes. Built
-// by ./dev fuzz.
+// Fuzz target: the report reader on any bytes, and on documents whose compact arrays hold any bytes. Built by ./dev
+// fuzz.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +20,12 @@ void read(std::string_view json) {
   options.max_array_bytes = kMaxBytes;
   try {
     const attnflow::Report report = attnflow::report_from_json(json, options);
-    // What was read can be written and read again.
     attnflow::report_from_json(attnflow::report_to_json(report), options);
   } catch (const attnflow::Error& error) {
     if (error.kind() != attnflow::ErrorKind::kBadFile) __builtin_trap();
   }
 }
 
-// Takes up to `size` bytes off the front.
 std::string part(std::span<const std::byte>& bytes, std::size_t size, const char* dtype, bool packed) {
   const std::span<const std::byte> taken = bytes.first(std::min(size, bytes.size()));
   bytes = bytes.subspan(taken.size());
@@ -37,7 +35,7 @@ std::string part(std::span<const std::byte>& bytes, std::size_t size, const char
          "\",\"data\":\"" + code + "\"}";
 }
 
-// Two tokens, one layer: the first byte says what is compressed, the following ones how long parts are.
+// Two tokens, one layer: the first byte selects compression, later ones the parts' lengths.
 std::string document(std::span<const std::byte> bytes) {
   const auto next = [&] {
     if (bytes.empty()) return std::size_t{0};

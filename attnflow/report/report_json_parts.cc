@@ -7,7 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Appends JSON text so that it can stand inside a <script> element. The three characters occur in strings only.
+// Escapes for a <script> element. The three characters occur in strings only.
 void append_escaped(std::string& out, std::string_view json) {
   for (std::size_t i = 0; i < json.size(); ++i) {
     if (json[i] == '<') {

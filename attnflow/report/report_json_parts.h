@@ -1,4 +1,4 @@
-// Pieces of the report document as JSON, shared by its writers; not part of the library's interface.
+// Pieces of the report document as JSON, shared by its writers; internal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,18 +18,17 @@ namespace attnflow::internal {
 
 using Json = nlohmann::ordered_json;
 
-// The same text, one '?' for each byte that is not UTF-8: ranges of tokens stay what they are.
+// Replaces each byte that is not UTF-8 by '?', which keeps the tokens' byte ranges.
 inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, "?"); }
 
-// Appends `"name": value` to an object whose text so far is `out`, escaped so that it can stand inside a <script>
-// element.
+// Appends `"name": value` to the open object `out`, escaped for a <script> element.
 void append_field(std::string& out, std::string_view name, const Json& value);
 
 Json settings_json(const Settings& settings);
-// As documents of evaluations have it.
+// As in documents of evaluations.
 Json named_model_json(const ReportModel& model);
 
-// A value of a document: a number, a text, a method, an object with its fields (report_fields.h), or a list of them.
+// A document's value: a number, a text, a method, an object with its fields (report_fields.h), or a list of these.
 template <typename T>
 Json json_of(const T& value);
 template <typename T>
@@ -78,7 +77,7 @@ Json json_of(const T& value) {
   }
 }
 
-// All of a document but its arrays: an object that is still open. Notes are added to the report's own.
+// The document without its arrays, as an open object. `more_notes` are added to the report's.
 std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});
 
 }  // namespace attnflow::internal

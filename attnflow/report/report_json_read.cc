@@ -1,4 +1,4 @@
-// The reading half of report_json.h; report_json.cc is the other.
+// Reads; report_json.cc writes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,14 +28,14 @@ namespace {
 using internal::Field;
 using UnorderedJson = nlohmann::json;
 
-// The document itself nests 5 deep; unknown fields of later writers get some room.
+// The document nests 5 deep; the rest is room for later fields.
 constexpr int kMaxDepth = 32;
 
 [[noreturn]] void fail(const std::string& where, const std::string& expected, const std::string& found) {
   internal::report_problem(where, expected, found);
 }
 
-// Parses with a bound on the depth, so that "[[[[..." costs nothing.
+// Bounds the depth, so that "[[[[..." costs nothing.
 UnorderedJson parse(std::string_view text) {
   try {
     return UnorderedJson::parse(text.begin(), text.end(),
@@ -74,7 +74,7 @@ void check_version(const Field& document) {
   }
 }
 
-// Settings had other names before version 3.
+// Settings' names before version 3.
 constexpr std::array<std::pair<const char*, std::string_view>, 2> kFormerNames = {
     {{"to_layer", "start_layer"}, {"set_aside", "mask_columns"}}};
 
@@ -97,7 +97,6 @@ Settings read_settings(const Field& json) {
   return settings;
 }
 
-// Of a list that may be missing.
 template <typename Read>
 void for_each_element(const std::optional<Field>& list, const Read& read) {
   const std::size_t count = list ? list->length() : 0;
@@ -113,7 +112,7 @@ Method read_method(const Field& json) {
   }
 }
 
-// Reads what report_fields.h tells of an object. Whether it means something is checked afterwards.
+// Reads the fields of report_fields.h; values are validated later.
 class FieldReader {
  public:
   explicit FieldReader(const Field& json) : json_(json) {}
@@ -172,7 +171,6 @@ class FieldReader {
   const Field& json_;
 };
 
-// A byte range of whole characters of the text.
 void check_range(const Field& json, std::size_t begin, std::size_t end, const std::string& text) {
   if (begin <= end && end <= text.size() && is_code_point_boundary(text, begin) && is_code_point_boundary(text, end)) {
     return;
@@ -253,7 +251,7 @@ void check_position(const std::string& name, std::optional<std::size_t> position
   fail(name, fmt::format("a position below {}", tokens), std::to_string(*position));
 }
 
-// Without their values, which are arrays.
+// Values are read later, with the arrays.
 std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Report& report) {
   std::vector<MethodScores> all;
   for_each_element(json, [&](const Field& field) {
@@ -291,7 +289,6 @@ void check_agreement(const Field& json, const BlankOutAgreement& agreement, cons
   }
 }
 
-// Positions from `begin` to below `end`, increasing.
 void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
                      std::size_t end) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -389,7 +386,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   check_layers("settings.layers", report.settings.layers, report.model);
   report.input = read_input(document.at("input"));
   const std::size_t n = report.input.tokens.size();
-  // The positions that have outputs: all of an explanation, those that chose tokens of a generation.
+  // Output positions: all of an explanation, or those that chose a generation's tokens.
   std::size_t first = 0;
   std::size_t end = n;
   if (report.input.kind == "generation") {

@@ -31,7 +31,7 @@ Tensor<double> random_tensor(Shape shape, std::mt19937_64& random) {
   return tensor;
 }
 
-// A report that uses every field. Three layers of a four-layer model, so `graph` cannot be derived from `raw`.
+// Uses every field. Three layers of a four-layer model, so `graph` cannot be derived from `raw`.
 Report full_report() {
   std::mt19937_64 random(20200705);
   Report report;
@@ -130,13 +130,11 @@ void expect_same(const Report& a, const Report& b) {
   same_list(a.referents, b.referents, [](const ReportReferent& r) { return std::tie(r.text, r.tokens); });
 }
 
-// The message of the Error(kBadFile) that reading throws.
 std::string refusal(std::string_view text) {
   SCOPED_TRACE(text.substr(0, 200));
   return test::refusal(ErrorKind::kBadFile, [&] { report_from_json(text); });
 }
 
-// The document with another value in one place is refused, by words that name `place`.
 struct Refusals {
   json good;
   void operator()(const std::string& pointer, const json& value, const std::string& place) const {
@@ -156,10 +154,9 @@ TEST(ReportJson, RoundTripKeepsEveryBit) {
   report.rollout(0, 0, 1) = std::numeric_limits<double>::quiet_NaN();
   const std::string text = report_to_json(report);
   expect_same(report, report_from_json(text));
-  EXPECT_EQ(text, report_to_json(report_from_json(text)));  // same bytes again
+  EXPECT_EQ(text, report_to_json(report_from_json(text)));
 }
 
-// The tokens of full_report() as one class token and a grid of one row.
 Report picture_report() {
   Report report = full_report();
   report.input.kind = "image";
@@ -193,7 +190,6 @@ TEST(ReportJson, KeepsThePicture) {
                     i.input_width, i.input_height, i.input_channels, i.png, i.png_width, i.png_height);
   };
   EXPECT_EQ(fields(*report.input.image), fields(*back.input.image));
-  // Reports of before do not say what the model was given.
   json old = json::parse(report_to_json(report));
   old["input"]["image"].erase("model_input");
   EXPECT_EQ(report_from_json(old.dump()).input.image->input_channels, 0U);
@@ -218,7 +214,7 @@ TEST(ReportJson, WrongPicturesAreRefused) {
   refused("/input/image/picture", nullptr, "input.image");
 }
 
-// Only parts of a character say what they are shown as: the page shows the same, and works it out nowhere else.
+// The page shows the same names and computes them nowhere else.
 TEST(ReportJson, PartsOfACharacterHaveTheirName) {
   Report report = test::small_report();
   report.input.text = "The é";
@@ -311,7 +307,6 @@ TEST(ReportJson, DerivesTheGraphFromRawWhereItMay) {
   EXPECT_FALSE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
   expect_same(report, report_from_json(report_to_json(report)));
 
-  // Without raw, or with other numbers, or for one head, it is written.
   EXPECT_TRUE(json::parse(report_to_json(report, {.omit = {"raw"}})).at("arrays").contains("graph"));
   report.settings.heads = parse_heads("1");
   EXPECT_TRUE(json::parse(report_to_json(report)).at("arrays").contains("graph"));
@@ -392,7 +387,6 @@ TEST(ReportJson, WrongFieldsAreRefusedByTheirPlace) {
   refused("/notes", {1}, "notes[0]");
   refused("/notes/0/text", nullptr, "notes[0]");
   refused("/notes/0/values", 1, "notes[0].values");
-  // A value of a kind that only newer notes have.
   json document = good;
   document["notes"][0]["values"]["widest"] = json::object();
   EXPECT_EQ(report_from_json(document.dump()).notes[0].find("widest"), nullptr);
@@ -411,7 +405,6 @@ TEST(ReportJson, NotesAreObjectsWithCodes) {
   EXPECT_EQ(first["text"].get<std::string>() + " " + first["advice"].get<std::string>(), note_text(report.notes[0]));
   EXPECT_FALSE(document["notes"][2].contains("advice"));
 
-  // Of a newer attnflow: the words are kept.
   document["notes"] = {{{"code", "made-up"}, {"values", {{"share", 0.5}, {"none", nullptr}}}, {"text", "Words."}}};
   const Report newer = report_from_json(document.dump());
   ASSERT_EQ(newer.notes.size(), 1U);
@@ -419,7 +412,6 @@ TEST(ReportJson, NotesAreObjectsWithCodes) {
   EXPECT_EQ(note_text(newer.notes[0]), "Words.");
   EXPECT_EQ(newer.notes[0].values, (NoteValues{{"share", 0.5}}));
 
-  // Before version 3 they were sentences.
   document["version"] = 1;
   document["notes"] = {"A sentence."};
   EXPECT_EQ(report_from_json(document.dump()).notes, std::vector{Note("A sentence.")});
@@ -444,7 +436,6 @@ TEST(ReportJson, WrongArraysAreRefused) {
   json document = good;
   document["arrays"]["raw"].erase("data");
   test::expect_parts(refusal(document.dump()), {"arrays.raw"});
-  // Extents whose product overflows, in fields that agree with each other.
   document = good;
   document["model"]["heads"] = 9223372036854775807U;
   document["arrays"]["attention"]["shape"][1] = 9223372036854775807U;
@@ -454,7 +445,7 @@ TEST(ReportJson, WrongArraysAreRefused) {
   test::expect_parts(refusal(document.dump()), {"arrays.attention.data"});
 }
 
-// Damaged copies of a document are read or refused; nothing else may happen (the sanitizers watch).
+// Damaged documents are read or refused; the sanitizers watch.
 TEST(ReportJson, DamagedDocumentsNeverDoHarm) {
   const std::string good = report_to_json(full_report());
   std::mt19937_64 random(7);
@@ -501,7 +492,7 @@ TEST(ReportJson, TheExampleOfTheDocumentationReads) {
   const std::string example = page.substr(begin, page.find("```", begin) - begin);
   const Report report = report_from_json(example);
   EXPECT_EQ(report.rollout, Tensor<double>({1, 2, 2}, {0.75, 0.25, 0.25, 0.75}));
-  EXPECT_EQ(report_to_json(report), example);  // it is what the writer writes, to the byte
+  EXPECT_EQ(report_to_json(report), example);
 }
 
 TEST(Base64, MatchesTheTestVectorsOfTheRfc) {

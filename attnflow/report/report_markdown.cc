@@ -62,7 +62,6 @@ void append_ranking(std::string& out, const Report& report, std::vector<Method> 
   if (!legend.empty()) out += "\n" + legend + "\n";
 }
 
-// A row for each layer; for each method and referent the weight and its share.
 void append_referents(std::string& out, const Report& report) {
   out += "\n## " + markdown_escaped(internal::referents_title(report, "\u2026")) + "\n\n";
   const std::string candidates = internal::candidate_shares_line(report);
@@ -122,7 +121,7 @@ std::string markdown_table(const Report& report) {
 
   const std::vector<Method> methods = ranked_methods(report);
   if (!methods.empty() && !report.settings.layers.empty()) {
-    // Methods without layers are shown below the last layer alone.
+    // Methods without layers appear only after the last layer.
     std::vector<Method> layered = methods;
     std::erase_if(layered, [](Method method) { return !method_info(method).aggregates(); });
     const std::vector<std::size_t> layers =

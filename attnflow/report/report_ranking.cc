@@ -14,7 +14,6 @@
 namespace attnflow {
 namespace {
 
-// Choices beyond these say little and take lines.
 constexpr std::size_t kShownChoices = 5;
 
 std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t count) {
@@ -140,7 +139,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
   }
   for (std::size_t i = 1; i < ranked.size(); ++i) {
     if (ranked[i].sink) continue;
-    // The enclosure of the lower one reaches the certified value of the higher one.
+    // The lower enclosure reaches the higher certified value.
     const double gap = flow && !report.flow_gap.empty() ? report.flow_gap(chosen.front(), *row, ranked[i].token) : 0.0;
     ranked[i].tied = ranked[i].value + gap >= ranked[i - 1].value;
   }
@@ -148,7 +147,7 @@ std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, 
 }
 
 bool carries_nothing(const Report& report, std::size_t output_token, std::size_t layer) {
-  // A generation's rows hold the prompt's part alone: what is missing there fell on generated tokens.
+  // A generation's rows hold only the prompt's part; the rest is on generated tokens.
   if (report.generation || mixing_info(report.settings.mixing).rule != ResidualRule::kContainedNormalized) return false;
   const auto is_zero = [](double value) { return value == 0.0; };
   if (const auto row = row_index(report.output_tokens, output_token); row && !report.raw.empty()) {
@@ -337,14 +336,13 @@ namespace {
 
 struct SettingWords {
   std::string_view setting;
-  std::string_view value;  // "*": any other value, which stands in the words
+  std::string_view value;  // "*": any other value, used in the words
   const char* words;
 };
 constexpr SettingWords kSettingWords[] = {
 #include "attnflow/attribution/setting_word_rows.h"
 };
 
-// What raw attention, rollout and flow are made of.
 void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
   const Settings& settings = report.settings;
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {

@@ -18,7 +18,6 @@ constexpr std::size_t kLongestName = 24;
 
 std::string share_text(const std::optional<double>& share) { return share ? percent(*share) : std::string("-"); }
 
-// Some columns of one method, side by side under its name.
 struct Panel {
   const ReferentWeights* weights = nullptr;
   std::size_t first = 0;  // referents [first, end)
@@ -28,7 +27,7 @@ struct Panel {
   std::size_t width() const { return (end - first) * (cell + 1) - 1; }
 };
 
-// Four decimals where they show something, else two significant digits; the same for all values of a method.
+// Four decimals if they show something, else two significant digits; the same for all of a method's values.
 std::string format_value(double value, double largest) {
   if (!std::isfinite(value)) return "-";
   if (largest >= 1000.0 || (largest > 0.0 && largest < 0.001)) return fmt::format("{:.1e}", value);
@@ -50,12 +49,11 @@ std::vector<std::vector<std::string>> format_values(const ReferentWeights& weigh
   return texts;
 }
 
-// On the right of `cells`; text is at most that wide.
 std::string right(const std::string& text, std::size_t cells) {
   return std::string(cells - std::min(cells, display_width(text)), ' ') + text;
 }
 
-// The methods' panels, broken where one alone is wider than `width`.
+// Splits methods that are wider than `width`.
 std::vector<Panel> make_panels(const std::vector<ReferentWeights>& weights, std::size_t width) {
   std::vector<Panel> panels;
   for (const ReferentWeights& method : weights) {
@@ -183,7 +181,7 @@ std::vector<std::string> referent_lines(const Report& report, std::size_t width,
       }
       return without_trailing_spaces(line);
     };
-    // A method's name stands over its panel; a panel that goes on says so by having it again.
+    // Repeats the method's name over each continued panel.
     lines.push_back(line_of(std::string(kLayer.size(), ' '), [&](const Panel& panel) {
       const std::string title = shorten(to_text(panel.weights->method), panel.width(), marks.ellipsis);
       return title + std::string(panel.width() - display_width(title), ' ');

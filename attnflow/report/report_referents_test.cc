@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// "The" and "cats", seen from "cats", which stands for the mask.
+// "The" and "cats", from "cats" in place of a mask.
 Report report_with_referents() {
   Report report = test::small_report();
   report.output_token = 2;
@@ -47,7 +47,6 @@ TEST(ReferentWeights, AreTheOutputTokensValuesAndTheirShares) {
       EXPECT_EQ(method.layers[l][0].degenerate, 0);
     }
   }
-  // Flow has no row of token 1, and nobody asks for referents that are not there.
   EXPECT_EQ(referent_weights(report, 1).size(), 2U);
   EXPECT_TRUE(referent_weights(test::small_report(), 2).empty());
 }

@@ -1,15 +1,14 @@
-// What methods beside the graph say of one prediction, and how far the maps of all methods may be believed.
+// Scores by methods outside the graph for one prediction, and how far the maps of all methods may be trusted.
 //
-// With F the target's value (a logit, a difference of two; model/model.h, ScoreTarget), a method gives token j a score
-// s_j with a sign, in units of F. Some promise that their scores, with parts that belong to no token, add up to a known
-// number:
+// With F the target's value (a logit, a difference of two; model/model.h, ScoreTarget), a method gives token j a signed
+// score s_j in units of F. Some methods promise a known sum of scores and parts that belong to no token:
 //
 //     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
 //
-// Agreement. Blanking token j, alone, changes F to F_j. A map is right about the model as far as it orders the tokens
-// as the drops F - F_j do (Spearman's correlation; of |F - F_j| for maps that are not made for this prediction), and as
-// far as F falls when the token that it ranks first is blanked. Compared are the tokens that stand for something of the
-// input: no special ones, and not a decoder's first token where rankings set it aside (report/report_ranking.h).
+// Agreement. Blanking token j alone changes F to F_j. A map is right about the model as far as it orders the tokens by
+// the drops F - F_j (Spearman's correlation; |F - F_j| for maps not made for this prediction), and as far as F falls
+// when its first-ranked token is blanked. Compared tokens exclude special ones and a decoder's first token where
+// rankings set it aside (report/report_ranking.h).
 //
 // Example:
 //
@@ -33,31 +32,31 @@ struct ScorePart {
   double value = 0.0;
 };
 
-// Beside the scores of one prediction.
+// Accompanies the scores of one prediction.
 struct ScoreSum {
-  std::vector<ScorePart> parts = {};  // what belongs to no token
-  std::optional<double> total = {};   // what scores and parts add up to; absent: they promise nothing
+  std::vector<ScorePart> parts = {};  // belong to no token
+  std::optional<double> total = {};   // sum of scores and parts; absent if none is promised
 };
 
-// Of one method beside the graph, for each prediction that is explained: one, or of a generation each generated token.
+// One method's scores for each explained prediction: one, or each generated token.
 struct MethodScores {
   Method method = Method::kBlankOut;
-  Tensor<double> values = {};     // [prediction, token]
-  Tensor<double> generated = {};  // of a generation, may be absent: [t, s], on generated token s; 0 where it came later
+  Tensor<double> values = {};       // [prediction, token]
+  Tensor<double> generated = {};    // for a generation, may be absent: [t, s], on generated token s; 0 if it came later
   std::vector<ScoreSum> sums = {};  // one a prediction
 
-  // By how much scores and parts miss their total; 0 where nothing is promised.
+  // The error of the sum; 0 if no total is promised.
   double error(std::size_t prediction) const;
 };
 
-// How one map agrees with blank-out.
+// One map's agreement with blank-out.
 struct MapAgreement {
   Method method = Method::kRollout;
-  std::optional<std::size_t> layer = {};        // of methods that aggregate
+  std::optional<std::size_t> layer = {};        // for methods that aggregate
   std::optional<double> rank_correlation = {};  // absent where either orders nothing
-  std::size_t first_token = 0;                  // which the map ranks first among those compared
+  std::size_t first_token = 0;                  // the map's top token among those compared
   double blanked_value = 0.0;                   // F where that token is blanked
-  // Of those compared the one without which F is lowest, and F without it; absent in reports of before.
+  // The compared token without which F is lowest, and F without it; absent in older reports.
   std::optional<std::size_t> decisive_token = {};
   double decisive_value = 0.0;
 };
@@ -65,7 +64,7 @@ struct MapAgreement {
 struct BlankOutAgreement {
   std::string quantity;            // "logit difference"
   double value = 0.0;              // F
-  std::string blank;               // what stood in for blanked tokens
+  std::string blank;               // replaced blanked tokens
   std::vector<MapAgreement> maps;  // in the order of settings.methods
 };
 

@@ -127,7 +127,7 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   EXPECT_EQ(rows[0][columns - 2], "integrated_gradients");
   EXPECT_EQ(rows[0].back(), "blank_out");
   for (const auto& row : rows) EXPECT_EQ(row.size(), columns);
-  EXPECT_EQ(rows[1].back(), "");  // of layer 1
+  EXPECT_EQ(rows[1].back(), "");
   const auto& row = rows[9 + 2];
   EXPECT_EQ(row[0], "");
   EXPECT_EQ(row[3], "2");
@@ -137,7 +137,6 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   EXPECT_EQ(row.back(), "4.25");
 }
 
-// Of each generated token, those of earlier ones kept.
 Report scored_generation() {
   Report report = test::small_generation();
   report.settings.methods.push_back(Method::kAttnLrp);
@@ -183,7 +182,6 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
             (std::vector<std::string>{"", "1", ".", "3", ",", "0", "1"}));
   EXPECT_EQ(row.back(), "-1");
   EXPECT_EQ(rows[1].back(), "");
-  // By size, whatever the sign, without what is excluded (tokens 0 and 3).
   const std::string table = terminal_table(report);
   test::expect_parts(table, {"against it), by\n  attnlrp.", " is 2.500, sun 1.500, The -0.500"});
 }
@@ -246,7 +244,7 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   EXPECT_EQ(words(0.1, 3.204),
             (Words{"none", "Don\u2019t rely on this order: " + top + "leaves the logit difference at 3.20.",
                    order + "none (0.10)."}));
-  // One step lower where another token decides; the order stays what it is.
+  // One step lower if another token decides; the order is unchanged.
   EXPECT_EQ(words(0.7, 3.0, 1, -1.3),
             (Words{"weak",
                    "Blanking agrees in part: " + top +
@@ -293,7 +291,6 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
                               "with blank-out is 0.70 (agrees)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
-  // A long token gives way, and no line is cut; where columns do not fit, sentences say it.
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
   report.agreement->maps.push_back(report.agreement->maps.front());
@@ -319,7 +316,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
   EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
   EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
-  report.agreement->quantity = "logit\x1b]0;x\x07";  // of a document from anywhere
+  report.agreement->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});
   report.agreement->quantity = "logit difference";
   map.rank_correlation.reset();
@@ -329,7 +326,7 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(words.rows.front().rank_correlation, "none");
   EXPECT_EQ(words.rows.front().verdict, "");
 
-  report.agreement.reset();  // of a document that says it in notes alone
+  report.agreement.reset();  // a document that says it in notes alone
   EXPECT_TRUE(internal::agreement_words(report).rows.empty());
   test::expect_parts(terminal_table(report), {"Note: Blanking"});
   EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);

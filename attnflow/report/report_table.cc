@@ -22,13 +22,12 @@ namespace attnflow {
 namespace {
 
 constexpr std::size_t kMinWidth = 40;
-constexpr std::size_t kGap = 2;  // between columns
+constexpr std::size_t kGap = 2;
 constexpr std::size_t kMinToken = 6;
 constexpr std::size_t kMaxToken = 24;
 constexpr std::size_t kMinBar = 4;
 constexpr std::size_t kMaxBar = 20;
 
-// What differs between Unicode and ASCII output.
 struct Marks {
   std::string_view ellipsis;
   std::string_view degenerate;
@@ -41,7 +40,7 @@ constexpr Marks kAscii = {"...", "d", {"", "", "", "", "#", "#", "#", "#"}};
 constexpr std::string_view kBold = "\x1b[1m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kBlue = "\x1b[34m";
-constexpr std::string_view kYellow = "\x1b[33m";  // what speaks against; beside blue for every eye
+constexpr std::string_view kYellow = "\x1b[33m";  // against the prediction; distinct from blue for every eye
 constexpr std::string_view kReset = "\x1b[0m";
 
 class TableWriter {
@@ -79,7 +78,6 @@ class TableWriter {
   }
 
  private:
-  // The cells of each part of one method's lines.
   struct Layout {
     std::size_t position = 1;
     std::size_t token = kMinToken;
@@ -100,7 +98,7 @@ class TableWriter {
     return std::string(style) + std::string(text) + std::string(kReset);
   }
 
-  // Text broken at spaces into lines of at most width_ cells; later lines are indented.
+  // Indents continuation lines.
   void paragraph(std::string_view text, std::string_view style = {}) {
     for (const std::string& line : internal::wrapped_lines(text, width_, {.ellipsis = marks_.ellipsis})) {
       out_ += style.empty() ? line : styled(line, style);
@@ -122,8 +120,7 @@ class TableWriter {
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
       verdict = std::max(verdict, row.verdict.size());
     }
-    // Where lines are short, the title of the values gives way first, then the tokens; then sentences replace the
-    // table.
+    // In short lines the values' title shrinks first, then the tokens; sentences finally replace the table.
     const auto others_beside = [&](std::string_view title) {
       return map + display_width(title) + kCorrelation.size() + verdict + 4 * kGap;
     };
@@ -182,7 +179,6 @@ class TableWriter {
     layers_.erase(layers_.begin(), layers_.begin() + static_cast<std::ptrdiff_t>(left_out_));
   }
 
-  // "layer 6", "each of the layers 3, 4 and 6".
   std::string layers_words() const {
     const std::vector<std::size_t>& numbers = report_.settings.layers;
     if (layers_.size() == 1) return fmt::format("layer {}", numbers[layers_.front()]);
@@ -191,7 +187,7 @@ class TableWriter {
     return "each of the layers " + internal::listed(std::move(words));
   }
 
-  // The methods' rankings at a layer. What has no layers stands beside the last.
+  // Methods without layers stand beside the last layer.
   std::vector<Column> columns_at(const std::vector<Method>& methods, std::size_t layer) const {
     std::vector<Column> columns;
     for (const Method method : methods) {
@@ -225,7 +221,7 @@ class TableWriter {
         longest = std::max(longest, display_width(clean_line(display_text(report_.input, column.tokens[i].token))));
       }
     }
-    // Side by side when every method gets its smallest layout; what is left goes to the tokens, then to the bars.
+    // Side by side if every method's smallest layout fits; spare room goes to tokens, then bars.
     const std::size_t gaps = kGap * (most - 1);
     const bool beside = layout.total() * most + gaps <= width_;
     const std::size_t available = beside ? (width_ - gaps) / most : width_;
@@ -266,7 +262,7 @@ class TableWriter {
     }
   }
 
-  // Four decimals where they show something; else the same number of significant digits for all.
+  // Four decimals if they show something; else equal significant digits for all.
   static std::vector<std::string> format_values(const std::vector<RankedToken>& tokens) {
     if (tokens.empty()) return {};
     const double largest = std::abs(tokens.front().value);
@@ -305,7 +301,6 @@ class TableWriter {
     }
   }
 
-  // One method's part of a line, layout.total() cells wide.
   std::string cell(const Column& column, std::size_t row, const Layout& layout) const {
     if (row >= column.tokens.size()) {
       const std::string text = row == 0 ? fit_to_cells("no value for this token", layout.total(), marks_.ellipsis) : "";
@@ -315,7 +310,7 @@ class TableWriter {
     const std::string shown =
         shorten(clean_line(display_text(report_.input, token.token)), layout.token, marks_.ellipsis);
     const std::size_t cells = display_width(shown);
-    const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);  // isolated where it runs right to left
+    const std::string text = fit_to_cells(shown, cells, marks_.ellipsis);
     const std::string drawn = bar(token.sink ? 0.0 : std::abs(token.value / column.tokens.front().value), layout.bar);
     std::string line = fmt::format("{:>{}} ", token.token, layout.position);
     const bool dim = token.special || token.sink;
@@ -342,8 +337,8 @@ class TableWriter {
   bool color_;
   OptionNames option_names_;
   const Marks& marks_;
-  std::vector<std::size_t> layers_;  // that are shown: positions in settings.layers
-  std::size_t left_out_ = 0;         // layers before them that were asked for
+  std::vector<std::size_t> layers_;  // shown, as positions in settings.layers
+  std::size_t left_out_ = 0;         // omitted earlier layers
   std::string out_;
 };
 

@@ -25,26 +25,25 @@ struct TableOptions {
   OptionNames option_names = OptionNames::kShell;  // in notes
 };
 
-// Lines: the model; the output token, the layer looked at (the last of settings.layers, or up to kMostTableLayers of
-// them) and the settings in words; the predictions; for each layer and method the settings.top_k tokens with value and
-// bar, side by side where `width` allows, or that the output token carries no relevance there; what the marks mean;
-// what blank-out says of the methods; the weights on the referents, by layer; the certificates; the other notes. Every
-// line ends with "\n" and takes at most `width` cells.
+// Lines: the model; the output token, the layer (the last of settings.layers, or up to kMostTableLayers of them) and
+// the settings; the predictions; for each layer and method the settings.top_k tokens with value and bar, side by side
+// where `width` allows, or that the output token carries no relevance there; the legend of marks; the methods'
+// agreement with blank-out; the weights on the referents, by layer; the certificates; the other notes. Every line ends
+// with "\n" and takes at most `width` cells.
 //
-// Marks: * behind a special token, = before a value that ties with the one above, and a ring (d in ASCII) behind a flow
-// value that is degenerate, which is to say set by the first or last layer alone. Bars are relative to the longest of
-// their method.
+// Marks: * after a special token, = before a value that ties with the one above, and a ring (d in ASCII) after a
+// degenerate flow value, which the first or last layer alone determines. Bars are relative to the method's longest.
 //
-// Of a generation: the model, then one line for each generated token with its probability, the prompt's share of what
-// it depends on, and the prompt tokens that it depends on most, by the mean over layers of rollout where the report has
-// it, else of its first method; what was excluded from the rankings; the notes.
+// For a generation: the model, then one line per generated token with its probability, the prompt's share of its
+// dependence, and the prompt tokens that it depends on most, by the mean over layers of rollout if present, else of the
+// first method; the tokens excluded from the rankings; the notes.
 //
-// Tokens are printed by clean_line(): nothing in the input can move the cursor or reorder the line.
+// Tokens are printed by clean_line(), so input cannot move the cursor or reorder the line.
 inline constexpr std::size_t kMostTableLayers = 6;
 std::string terminal_table(const Report& report, const TableOptions& options = {});
 
-// The same content as Markdown (GitHub's dialect), without bars; one table for each output token when
-// report.all_output_tokens, and for each layer, however many, when somebody chose them.
+// The same content in GitHub's Markdown, without bars; one table for each output token if report.all_output_tokens, and
+// for each layer, without limit, if layers were chosen.
 std::string markdown_table(const Report& report);
 
 }  // namespace attnflow

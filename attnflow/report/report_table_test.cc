@@ -17,7 +17,6 @@ namespace {
 using test::lines_of;
 using test::small_report;
 
-// Terminal lines without their colours.
 std::string without_color(std::string text) {
   for (std::size_t at = 0; (at = text.find('\x1b', at)) != std::string::npos;)
     text.erase(at, text.find('m', at) - at + 1);
@@ -31,7 +30,7 @@ std::string line_with(const std::string& text, const std::string& part) {
   return {};
 }
 
-// Tokens of many scripts, at once those that take most care to align.
+// Scripts that are hardest to align.
 Report polyglot_report() {
   Report report = small_report();
   const std::vector<std::string> texts = {"[CLS]",
@@ -187,7 +186,7 @@ TEST(TerminalTable, SmallReport) {
   Report report = small_report();
   report.predictions.push_back({"classification", {}, {{"positive", 0.75}}, {}});
   report.notes = {Note("A note.")};
-  // Written out, so that a change of the looks is seen. Values: layer 2, row 0.
+  // In full, to catch any change. Values: layer 2, row 0.
   EXPECT_EQ(terminal_table(report),
             "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
             "Output token 0 \"[CLS]\", from layer 2 down to the input. Mean over heads,\n"
@@ -205,7 +204,6 @@ TEST(TerminalTable, SmallReport) {
             "Note: A note.\n");
 }
 
-// A report of `layers` layers of a model of `all`, each as the first of small_report().
 Report layered_report(std::size_t layers, std::size_t all) {
   Report report = small_report();
   report.model.layers = all;
@@ -227,7 +225,6 @@ TEST(TerminalTable, ShowsEveryLayerThatSomebodyChose) {
   test::expect_no_parts(table, {"Shown are"});
   const std::string page = markdown_table(chosen);
   test::expect_parts(page, {", layer 3 to the input\n", ", layer 6 to the input\n"});
-  // Nobody chose all that there are, unless the command says so.
   Report all = layered_report(6, 6);
   test::expect_parts(terminal_table(all), {"from layer 6 down"});
   test::expect_no_parts(terminal_table(all), {"raw, layer 5"});
@@ -265,7 +262,7 @@ TEST(TerminalTable, SaysWhereTheOutputTokenCarriesNoRelevance) {
     test::expect_no_parts(text, {"rollout, layers 1-5"});
     test::expect_parts(text, {"rollout, layers 1-6"});
   }
-  report.settings.mixing = Mixing::kAttention;  // whose rows of zeros say something else
+  report.settings.mixing = Mixing::kAttention;  // its rows of zeros mean something else
   test::expect_no_parts(terminal_table(report), {line});
 }
 
@@ -299,12 +296,10 @@ TEST(TerminalTable, ColumnsLineUpForEveryScript) {
   const Report report = polyglot_report();
   for (const std::size_t width : {80U, 100U, 140U}) {
     const std::string table = terminal_table(report, {width, false, false});
-    // The first line of the rankings, and the cells at which the methods' titles start.
     const std::string title = line_with(table, "raw, layer 2");
     const std::size_t second = display_width(title.substr(0, title.find("rollout")));
     std::size_t rows = 0;
     for (const std::string& line : lines_of(table)) {
-      // Rows hold the values of rollout, which are all 0.1250: they must start in the same cell.
       const std::size_t at = line.find("0.1250");
       if (at == std::string::npos) continue;
       ++rows;
@@ -325,7 +320,6 @@ TEST(TerminalTable, MethodsBesideOrBelow) {
   const std::string narrow = terminal_table(report, {60, false, false});
   test::expect_no_parts(line_with(narrow, "raw, layer 2"), {"flow"});
   EXPECT_FALSE(line_with(narrow, "flow, layers 1-2").empty());
-  // Less than the minimum is the minimum.
   EXPECT_EQ(terminal_table(report, {1, false, false}), terminal_table(report, {40, false, false}));
 }
 
@@ -370,7 +364,6 @@ TEST(TerminalTable, MissingRowsAndMethodsAndTexts) {
   test::expect_no_parts(two, {"rollout"});
   report.raw = report.flow = {};
   EXPECT_EQ(terminal_table(report), "tiny (bert, 2 layers, 3 heads), 4 tokens\n");
-  // An array file without tokens: positions alone.
   report = small_report();
   report.input.text.clear();
   for (InputToken& token : report.input.tokens) token = {};
@@ -423,7 +416,7 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
   const std::string text = markdown_table(report);
   test::expect_parts(text, {"> \\- a\\|b \\<script\\> \\$x\\$ \\*c\\*"});
   for (int i = 0; i < 4; ++i) test::expect_parts(text, {"## Output token " + std::to_string(i) + " "});
-  // Every row of a table has as many cells as its header: pipes of the text are escaped.
+  // Escaped pipes leave every row as many cells as its header.
   for (const std::string& line : lines_of(text)) {
     if (!line.starts_with('|')) continue;
     std::size_t pipes = 0;
@@ -434,7 +427,6 @@ TEST(MarkdownTable, AllOutputTokensAndTextThatLooksLikeMarkdown) {
   test::expect_parts(markdown_table(report), {"> 1\\. first"});
 }
 
-// A decoder of one layer and three tokens, of which the last is looked at.
 Report decoder_rows(const std::vector<double>& raw, const std::vector<double>& flow) {
   Report report;
   report.model.causal = true;

@@ -24,7 +24,7 @@ std::vector<std::byte> zlib_compress(std::span<const std::byte> bytes) {
 
 std::optional<std::vector<std::byte>> zlib_uncompress(std::span<const std::byte> packed, std::size_t least,
                                                       std::size_t most) {
-  // Deflate codes 258 bytes in no less than 2 bits: a stream cannot stand for more than this.
+  // Deflate codes 258 bytes in at least 2 bits, which bounds the ratio.
   constexpr std::size_t kMaxRatio = 1032;
   uLongf size = packed.size() > most / kMaxRatio ? most : packed.size() * kMaxRatio;
   if (least > size) return std::nullopt;

@@ -1,4 +1,4 @@
-// Failures of analyses, as errors of the API.
+// Analyses' failures as errors of the API.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace attnflow {
 
-// Converts the failure of an analysis to a client error:
+// Converts an analysis's failure to an error of the API:
 //
 //   wrong options or input (usage)        400 bad_request
 //   more tokens than positions            422 input_too_long
@@ -17,10 +17,10 @@ namespace attnflow {
 //   not enough memory                     413 too_large
 //   anything else                         500 internal
 //
-// Command-line options in messages become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
+// Command-line options become fields: "--flow-tolerance: expected ..." is "flow_tolerance: ...".
 ApiError api_error_of(const std::exception& error, bool input_is_file = false);
 
-// Replaces the path that a model was read from, which is private to this machine, with the model's name.
+// Replaces the model's path, which is private to this machine, with its name.
 std::string without_path(std::string message, const std::string& path, const std::string& name);
 
 }  // namespace attnflow

@@ -18,7 +18,6 @@ constexpr std::size_t kMaxShownPath = 60;
 
 std::string quoted(const std::string& text) { return internal::quote_name(text, kMaxShownPath); }
 
-// HEAD is GET without the body.
 bool is_method(const Route& route, const std::string& method) {
   return method == route.method || (method == "HEAD" && std::strcmp(route.method, "GET") == 0);
 }
@@ -92,7 +91,7 @@ std::optional<HttpResponse> Api::admit(const HttpRequest& request, std::size_t& 
   if (const auto refusal = check_host(request, options_.guard)) return error_response(*refusal);
   const Route* const route = find_route(request);
   if (route == nullptr) return no_route(request);
-  // The page may be linked to from anywhere, but not the resources that it requests.
+  // The page may be linked from anywhere, but not its resources.
   if (request.path != "/") {
     if (const auto refusal = check_origin(request)) return error_response(*refusal);
   }
@@ -159,7 +158,7 @@ LoadedModel& Api::load(ShelfModel& model) const {
 void Api::get_page(const std::shared_ptr<HttpExchange>& exchange) {
   HttpResponse response;
   response.content_type = "text/html; charset=utf-8";
-  // Sends the policy that a meta element cannot express.
+  // A meta element cannot express this policy.
   response.headers = {{"Cache-Control", "no-cache"},
                       {"Content-Security-Policy", std::string(viewer_server_policy()) + "; frame-ancestors 'none'"}};
   static const std::string page = viewer_server_page();

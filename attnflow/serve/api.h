@@ -1,9 +1,8 @@
 // The JSON API under /api/v1 and the page at /: dispatches requests to their handlers.
 //
-// The routes form one table (routes()), which openapi.json describes; a test compares the two. A request is first
-// checked by its header alone (admit: host, path, method, origin, token, type, size) and then read; its options are
-// checked, and its work is queued. All of this is quick and happens on the server's own thread. The work runs on a
-// worker, which sends the answer, in one piece or as server-sent events.
+// The routes form one table (routes()), which openapi.json describes; a test compares the two. The server's own thread
+// quickly checks a request by its header (admit: host, path, method, origin, token, type, size), reads it, checks its
+// options, and queues its work. A worker runs the work and sends the answer, in one piece or as server-sent events.
 #pragma once
 
 #include <chrono>
@@ -43,14 +42,13 @@ struct ApiOptions {
   LoadOptions load;                 // load.threads applies to one analysis
   GuardSettings guard;              // its port is set by Api::set_port()
   ApiLimits limits;
-  // Receives problems of the server itself that clients do not see, such as models that do not load. May be empty; may
-  // be called from any thread.
+  // Receives problems of the server that clients do not see, such as models that do not load. May be empty; called from
+  // any thread.
   std::function<void(const std::string& message)> log = {};
 };
 
 class Api;
 
-// A supported path and method.
 struct Route {
   const char* method;
   const char* path;
@@ -64,10 +62,10 @@ class Api {
   explicit Api(ApiOptions options);
 
   static const std::vector<Route>& routes();
-  // Adds the headers common to all responses: no sniffing, framing, sharing or referrers.
+  // Headers of all responses: no sniffing, framing, sharing or referrers.
   static void complete(HttpResponse& response);
 
-  // Sets the port, which is known once the server listens.
+  // The port is known once the server listens.
   void set_port(std::uint16_t port) { options_.guard.port = port; }
   std::optional<HttpResponse> admit(const HttpRequest& request, std::size_t& max_body_bytes) const;
   void handle(const std::shared_ptr<HttpExchange>& exchange);
@@ -83,13 +81,13 @@ class Api {
   void post_stop(const std::shared_ptr<HttpExchange>& exchange);
 
  private:
-  // Returns the model with that name, or the first one of the accepted kinds. Throws ApiError.
+  // The model with that name, or the first of the accepted kinds. Throws ApiError.
   ShelfModel& model_for(const std::string& name, const std::vector<ModelKind>& kinds);
-  // Returns the loaded model. Throws ApiError if loading fails, with a message that contains no local path.
+  // Throws ApiError if loading fails, with a message that contains no local path.
   LoadedModel& load(ShelfModel& model) const;
-  // Returns the settings for running a request's work; `events` is the default if the client states no preference.
+  // `events` applies if the client states no preference.
   WorkOptions work_options_for(const HttpRequest& request, const ShelfModel& shelf, bool events) const;
-  // Applies this server's limits to an analysis.
+  // This server's limits.
   template <typename Options>
   void limit(const Work& work, Options& options) const;
 
@@ -99,7 +97,6 @@ class Api {
   WorkQueue queue_;  // last: its jobs use the rest
 };
 
-// Returns the OpenAPI document, as JSON.
 std::string_view openapi_json();
 
 }  // namespace attnflow

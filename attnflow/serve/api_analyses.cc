@@ -69,7 +69,7 @@ std::string evaluation_json(const TextEvaluation& evaluation) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The events of a generation: docs/serve.md, "Events".
+// docs/serve.md, "Events".
 std::string start_json(const GenerationStart& start) {
   const Json json = {{"model", internal::json_of(start.model)},
                      {"text", start.prompt},
@@ -78,7 +78,7 @@ std::string start_json(const GenerationStart& start) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Rows have four digits: enough for colors and tables, in a third of the bytes.
+// Four digits suffice for colors and tables, in a third of the bytes.
 std::string step_json(const GenerationStep& step) {
   const auto text = [](std::string_view value) {
     return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -91,7 +91,7 @@ std::string step_json(const GenerationStep& step) {
   return json + "}";
 }
 
-// The unit of progress: a row without matrices advances by layer.
+// A row without matrices advances by layer.
 const char* phase_of(const ExplainOptions& options) {
   if (!options.only_output_token) return "flow";
   return options.settings.wants(Method::kFlow) ? "step" : "layer";
@@ -140,7 +140,6 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
   ShelfModel& shelf = model_for(request.model, {ModelKind::kImage});
   WorkOptions work_options = work_options_for(exchange->request(), shelf, false);
   work_options.input_is_file = true;
-  // A single copy of the bytes, shared with the job.
   const auto body = std::make_shared<const std::string>(exchange->take_body());
   queue_work(queue_, exchange, work_options, [this, &shelf, body, request = std::move(request)](const Work& work) {
     PictureOptions limits;
@@ -179,7 +178,7 @@ void Api::post_generate(const std::shared_ptr<HttpExchange>& exchange) {
       if (work.stop_token().stop_requested()) throw;
       throw ApiError(422, "stopped", "stopped before the first token");
     }
-    // Tokens generated within the time limit are worth returning; if the client has left, no one is waiting.
+    // Return tokens generated within the time limit, unless the client has left.
     if (work.stop_reason() == StopReason::kClientLeft) throw Cancelled();
     if (work.stop_reason() == StopReason::kTimeLimit) {
       report.notes.emplace_back(NoteCode::kTimeLimit);

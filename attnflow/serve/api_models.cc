@@ -1,4 +1,4 @@
-// GET /api/v1/models: the available models, with example inputs.
+// GET /api/v1/models
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>

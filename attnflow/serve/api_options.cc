@@ -26,18 +26,16 @@ using UnorderedJson = nlohmann::json;
 constexpr std::size_t kMaxShown = 60;
 constexpr std::size_t kMaxStopId = 64;
 
-// The most that an untrusted client may request.
+// Limits for untrusted clients.
 constexpr OptionLimits kLimits = {.listed = kMaxListed, .layers_text = kMaxLayersText, .top_k = kMaxTopK};
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-// Checks a selection of the tokens to be generated.
 void check_generated(const char* name, std::size_t tokens, const std::vector<std::size_t>& chosen) {
   if (chosen.empty() || chosen.back() < tokens) return;
   fail(fmt::format("{}: expected generated tokens from 0 to {}, found {}", name, tokens - 1, chosen.back()));
 }
 
-// Reads the settings and the options of an explanation that `use` takes.
 void read_explanation(OptionFields& fields, ExplainOptions& options, OptionUse use) {
   fields.read(setting_options(), options.settings, use);
   fields.read(explain_options(), options, use);
@@ -48,7 +46,7 @@ void read_explanation(OptionFields& fields, ExplainOptions& options, OptionUse u
   for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
 
-// Converts a value of the query to JSON, as a flag or a number if the setting is one.
+// To a flag or a number if the setting is one.
 UnorderedJson query_value(const std::string& name, const std::string& text) {
   bool flag = name == "compact";
   bool number = false;

@@ -1,6 +1,4 @@
-// Converts the fields of a request to the options of an analysis.
-//
-// explain/option_fields.h defines the fields and how they are read. Values are checked here as far as possible without
+// Converts a request's fields (explain/option_fields.h) to an analysis's options, checked as far as possible without
 // the model.
 #pragma once
 
@@ -16,7 +14,7 @@
 
 namespace attnflow {
 
-// Limits on a request, which its schema also states.
+// Limits, which the schema also states.
 inline constexpr std::size_t kMaxListed = 256;      // entries in a list
 inline constexpr std::size_t kMaxLayersText = 200;  // characters in a string like "1-6,8"
 inline constexpr std::size_t kMaxTopK = 1000;
@@ -38,7 +36,7 @@ struct ImageRequest {
   ExplainOptions options;
   bool compact = false;
 };
-// Reads the URL's query: flags are true, false, 1 or 0.
+// Flags in the URL's query are true, false, 1 or 0.
 ImageRequest read_image_request(const NamedTexts& query);
 
 struct GenerateRequest {
@@ -49,7 +47,6 @@ struct GenerateRequest {
   bool compact = false;
 };
 GenerateRequest read_generate_request(std::string_view json);
-// Returns the name of the generation to stop.
 std::string read_stop_request(std::string_view json);
 
 struct EvaluateRequest {

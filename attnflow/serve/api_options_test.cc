@@ -10,7 +10,6 @@
 namespace attnflow::api_options_test {
 namespace {
 
-// Returns the message of the exception thrown, which must be a usage error.
 std::string message_of(const auto& read) { return test::refusal(ErrorKind::kUsage, read); }
 
 void expect_wrong(const std::string& json, const std::string& words) {

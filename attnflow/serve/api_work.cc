@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenProgress{100};
 
-// Reports a failure to the client. For stopped work that threw, the code that stopped it answers, unless it is a
-// stream.
+// The stop code answers for stopped work that threw, unless it is a stream.
 void answer_failure(const std::shared_ptr<HttpExchange>& exchange, bool streams, const ApiError& error) {
   if (!streams) {
     exchange->respond(error_response(error));
@@ -31,7 +30,7 @@ ApiError stop_error(StopReason reason) {
   return {503, kind, message};
 }
 
-// A job's hold on its exchange: a stream whose job never ran reports why before it ends.
+// A stream whose job never ran reports why before it ends.
 class QueuedExchange {
  public:
   QueuedExchange(std::shared_ptr<HttpExchange> exchange, bool streams)
@@ -45,7 +44,6 @@ class QueuedExchange {
     ran_ = true;
     return exchange_;
   }
-  // The queue is full, so nothing was begun.
   void give_up() { ran_ = true; }
 
  private:
@@ -80,7 +78,7 @@ void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange,
   job.exclusive = options.exclusive;
   job.stop_token = exchange->stop_token();
   if (streams) {
-    // The stream begins when the job is accepted, so a full queue gets a plain response.
+    // Begin the stream once the job is accepted, so a full queue gets a plain response.
     job.moved = [exchange](std::size_t before) {
       exchange->begin_stream({.content_type = "text/event-stream",
                               .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}});

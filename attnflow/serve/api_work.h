@@ -1,4 +1,4 @@
-// The work for a request: queued, run on a worker, and answered in the form that the client prefers.
+// A request's work: queued, run on a worker, and answered in the form that the client prefers.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,16 @@
 
 namespace attnflow {
 
-// Passed to the function that does the work.
 class Work {
  public:
   Work(std::shared_ptr<HttpExchange> exchange, bool streams) : exchange_(std::move(exchange)), streams_(streams) {}
 
   std::stop_token stop_token() const { return exchange_->stop_token(); }
   StopReason stop_reason() const { return exchange_->stop_reason(); }
-  // Whether the response is a stream of events.
   bool streams() const { return streams_; }
-  // Sends an event if the response is a stream.
+  // Does nothing unless the response is a stream.
   void event(std::string_view name, std::string_view json) const;
-  // Returns a function that sends "progress" events, a few per second, if the response is a stream; otherwise empty.
+  // Sends "progress" events, a few per second; empty unless the response is a stream.
   ProgressFunction progress(std::string_view phase) const;
 
  private:
@@ -40,17 +38,16 @@ struct WorkOptions {
   std::chrono::seconds timeout{60};
   const void* exclusive = nullptr;
   bool input_is_file = false;  // see api_error_of()
-  // Messages show only the name.
   std::string model_path = {};
   std::string model_name = {};
 };
 
-// Queues the work and responds with the result of `run`, a JSON document, or with the error that it throws. Responds
-// with 503 when the queue is full.
+// Queues the work and responds with the JSON document from `run`, or with the error that it throws; 503 if the queue is
+// full.
 void queue_work(WorkQueue& queue, const std::shared_ptr<HttpExchange>& exchange, const WorkOptions& options,
                 std::function<std::string(const Work&)> run);
 
-// Whether the client requests server-sent events (Accept: text/event-stream); `otherwise` if it names neither that nor
+// Whether the client requests server-sent events (Accept: text/event-stream); `otherwise` if it names neither them nor
 // application/json.
 bool wants_events(const HttpRequest& request, bool otherwise);
 

@@ -1,4 +1,4 @@
-// Files embedded in the program; embed.cmake writes the definitions.
+// Embedded files, defined by embed.cmake.
 #pragma once
 
 #include <cstddef>

@@ -74,7 +74,7 @@ std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& 
     }
     return result;
   }
-  // Sentences with interesting structure, for models without a specific task.
+  // For models without a specific task.
   return texts({"The storm closed the airport, so the flight was canceled.", "A man is playing a guitar on the street.",
                 "The film was long, but it was never boring."});
 }

@@ -1,8 +1,8 @@
 // Example inputs that suit a model.
 //
-// A model's folder may contain its own: `examples.txt`, with one text per line, and, for a built-in model, images
-// `example_NAME.png`. Other text models get sentences that suit their task, except that models that answer questions
-// get none; other image models get none, since their subject is unknown.
+// A model's folder may contain `examples.txt`, with one text per line, and, for a built-in model, images
+// `example_NAME.png`. Other text models get sentences for their task, except models that answer questions; other image
+// models, whose subject is unknown, get none.
 #pragma once
 
 #include <span>
@@ -20,14 +20,14 @@ struct Example {
   std::string picture = {};  // the bytes of a PNG file
 };
 
-// Returns the lines of examples.txt, at most 20, without empty lines and repeats. Throws Error(kBadFile) if it cannot
-// be read, is larger than 64 KiB, or is not UTF-8.
+// The lines of examples.txt, at most 20, without empty lines and repeats. Throws Error(kBadFile) if it cannot be read,
+// is larger than 64 KiB, or is not UTF-8.
 std::vector<Example> text_examples(const Folder& folder);
 
-// Returns the files example_NAME.png, by name; "_" stands for a space.
+// The files example_NAME.png, by name; "_" stands for a space.
 std::vector<Example> picture_examples(std::span<const MemoryFile> files);
 
-// Returns examples for a model's task, if it has none of its own. `mask` is the mask text for a masked language model.
+// Examples for a model without its own. `mask` is a masked language model's mask text.
 std::vector<Example> examples_by_task(const ModelInfo& info, const std::string& mask);
 
 }  // namespace attnflow

@@ -20,13 +20,13 @@
 namespace attnflow {
 namespace {
 
-// Correlations need the predictions of an encoder that classifies or a decoder that generates.
+// Correlations need predictions: an encoder that classifies or a decoder that generates.
 bool can_be_evaluated(const ModelInfo& info) {
   if (info.head == ModelHead::kCausalLm) return !info.target;
   return info.head == ModelHead::kClassification && !info.causal && !info.multi_label && info.labels.size() >= 2;
 }
 
-// Returns an encoder's tokenizer, or nothing if it cannot be read; the error is reported when the model is used.
+// Nothing if unreadable; the error is reported when the model is used.
 std::optional<Tokenizer> tokenizer_of(const Folder& folder, const std::string& architecture) {
   try {
     return Tokenizer::load(folder, architecture);
@@ -71,15 +71,15 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
   const std::scoped_lock lock(mutex_);
   if (loaded_) return *loaded_;
   LoadOptions options = asked;
-  // Mapped weights take no memory that others need, but end the server if the file shrinks; copied weights avoid that,
-  // but end it when there is not enough memory.
+  // Mapped weights take no memory from others, but end the server if the file shrinks; copied weights end it if memory
+  // runs out.
   const auto available = available_memory();
   if (available && weight_bytes() > *available / 2) options.copy_weights = false;
   auto fresh = std::make_unique<LoadedModel>();
   if (kind == ModelKind::kImage) {
     fresh->image = load_image_model(open(), options);
   } else {
-    // On the first load, uses the tokenizer that was read to describe the model.
+    // The first load reuses the tokenizer that described the model.
     fresh->text = info.target ? load_decoder_model(open(), options)
                               : load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
   }
@@ -88,7 +88,7 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
 }
 
 bool ShelfModel::loaded() const {
-  // Loading holds the lock for seconds; the model is not loaded during that time.
+  // Loading holds the lock for seconds and counts as not loaded.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   return lock.owns_lock() && loaded_ != nullptr;
 }
@@ -148,7 +148,6 @@ void ModelShelf::find_examples(ShelfModel& model) {
   try {
     if (model.folder_ && model.kind != ModelKind::kImage) model.examples = text_examples(*model.folder_);
   } catch (const Error& error) {
-    // A file of that name may be there for another purpose.
     warnings_.push_back(fmt::format("{}: {}; other examples are offered", model.name, error.what()));
   }
   if (model.built_in && model.kind == ModelKind::kImage) {
@@ -158,7 +157,7 @@ void ModelShelf::find_examples(ShelfModel& model) {
   if (model.examples.empty()) model.examples = examples_by_task(model.info, model.mask);
 }
 
-// A built-in model's name refers to that model, even if a folder has the same name.
+// A built-in model's name always means that model, not a folder.
 ShelfModel& ModelShelf::add(const std::string& name) {
   std::string unique = name;
   for (std::size_t number = 2; find(unique) != nullptr || find_builtin_model(unique) != nullptr; ++number) {

@@ -1,10 +1,10 @@
-// The models that a server offers: a table of names, filled at startup, with the loaded models.
+// A server's models: a table of names, filled at startup, with the loaded models.
 //
 // A request names a model only by a name in this table, so request text is never used as a path.
 //
-// A model is loaded once, when it is first requested, and kept. Encoders (torch) have no state that changes when they
-// run, so one may run for several requests at the same time, as evaluate does; a decoder holds the state of one
-// sequence, so it handles one request at a time (ShelfModel::exclusive).
+// A model is loaded on first request and kept. Encoders (torch) have no state that changes when they run, so one may
+// serve several requests at once, as in evaluate; a decoder holds one sequence's state, so it handles one request at a
+// time (ShelfModel::exclusive).
 #pragma once
 
 #include <cstddef>
@@ -29,10 +29,8 @@ enum class ModelKind { kText, kImage, kGeneration };
 // The kinds that explain and evaluate accept: a decoder can also explain a text.
 inline const std::vector<ModelKind> kTextModels{ModelKind::kText, ModelKind::kGeneration};
 
-// "text", "image", "generation".
 const char* model_kind_name(ModelKind kind);
 
-// A loaded model.
 struct LoadedModel {
   LoadedText text;   // for a text model
   ImageModel image;  // for a vision model
@@ -43,7 +41,7 @@ class ShelfModel {
   std::string name;
   std::string path;  // as in its readers' messages; empty for a built-in model
   ModelKind kind = ModelKind::kText;
-  // For a GGUF file: name, architecture, layers, heads and positions, from its header.
+  // A GGUF file's name, architecture, layers, heads and positions, from its header.
   ModelInfo info;
   bool built_in = false;
   bool blanks = false;     // explain accepts blank: there is a neutral token, which decoders do not have
@@ -52,18 +50,18 @@ class ShelfModel {
   std::string mask;        // how a masked language model's mask is written in a text; otherwise empty
   std::vector<Example> examples;
 
-  // Loads the model on the first call (weights that need more than half of the free memory are mapped regardless of
-  // `asked`); later calls, also from other threads, return the same object. The files are opened again, as they may
-  // have changed since the server started. If that throws, the next call tries again and may throw again.
+  // Loads the model on the first call, mapping weights that need more than half of the free memory regardless of
+  // `asked`; later calls, from any thread, return the same object. Reopens the files, which may have changed since
+  // startup. If it throws, the next call tries again.
   LoadedModel& load(const LoadOptions& asked);
   bool loaded() const;
-  // The resource that jobs for this model must not share; null if they may run at the same time.
+  // Jobs for this model must not share this resource; null if they may run at once.
   const void* exclusive() const { return info.causal || info.target ? this : nullptr; }
 
  private:
   friend class ModelShelf;
   ModelFiles open() const;
-  // Approximate memory for its weights.
+  // Approximate.
   std::size_t weight_bytes() const;
 
   OpenOptions options_;
@@ -76,20 +74,19 @@ class ShelfModel {
 
 class ModelShelf {
  public:
-  // Opens the models that `references` name, in that order: GGUF files, and whatever find_model() accepts; then the
-  // other built-in models. A built-in model is listed once. Other models are called by Folder::name() or, for a GGUF
-  // file, by its file name without ".gguf", with "-2", "-3", ... after a name that is taken, even by the same model.
-  // Reads configs, headers, examples and encoders' tokenizers, but no weights. Throws as find_model() and ModelFiles
-  // do, and Error(kUnsupportedModel) for a GGUF file if its backend is not installed.
+  // Opens the models that `references` name, in that order (GGUF files, and whatever find_model() accepts), then the
+  // other built-in models. A built-in model is listed once. Others are called by Folder::name() or a GGUF file's name
+  // without ".gguf", with "-2", "-3", ... if the name is taken, even by the same model. Reads configs, headers,
+  // examples and encoders' tokenizers, but no weights. Throws as find_model() and ModelFiles do, and
+  // Error(kUnsupportedModel) for a GGUF file without its backend.
   explicit ModelShelf(const std::vector<std::string>& references, const OpenOptions& options = {});
 
   std::deque<ShelfModel>& models() { return models_; }
   const std::deque<ShelfModel>& models() const { return models_; }
   // Problems with optional files, one line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  // Returns null when there is none.
   ShelfModel* find(std::string_view name);
-  // Returns the first model of one of the kinds, the default for requests that name none. Null when there is none.
+  // The first model of these kinds, the default for requests that name none; null if none.
   ShelfModel* first(const std::vector<ModelKind>& kinds);
 
  private:

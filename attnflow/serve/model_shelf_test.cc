@@ -24,7 +24,6 @@ TEST(ModelShelf, TheModelNamedFirstIsTheFirst) {
       {{"fashion"}, {"fashion", "agreement"}, "agreement", "fashion", ""},
       {{kEncoder}, {"bert_masked_lm", "agreement", "fashion"}, "bert_masked_lm", "fashion", ""},
       {{"agreement", kEncoder}, {"agreement", "bert_masked_lm", "fashion"}, "agreement", "fashion", ""},
-      // A decoder can also explain texts.
       {{kDecoder, kEncoder},
        {"llama_grouped", "bert_masked_lm", "agreement", "fashion"},
        "llama_grouped",

@@ -34,8 +34,8 @@ constexpr std::array<std::pair<std::string_view, OptionUse>, 4> kUses = {{{"expl
                                                                           {"generate", kGenerateRequest},
                                                                           {"evaluate", kEvaluateRequest}}};
 
-// The most that the server accepts: of a number, or of a list's entries. Other numbers may be as large as JSON's
-// readers agree on, and other lists have kMaxListed entries.
+// The server's maximum for a number or a list's entries. Other numbers are limited to what all JSON readers represent
+// exactly, other lists to kMaxListed entries.
 constexpr std::uint64_t kMostWhole = 1ULL << 53U;
 constexpr std::array<std::pair<std::string_view, std::size_t>, 3> kMost = {
     {{"top_k", kMaxTopK}, {"tokens", kMaxGenerated}, {"certificate", kMaxCertificates}}};
@@ -46,7 +46,6 @@ std::size_t most_of(const OptionInfo& option, std::size_t usual) {
   return found == kMost.end() ? usual : found->second;
 }
 
-// The components for errors, by status.
 constexpr std::array<std::pair<unsigned, const char*>, 10> kErrors = {{{400, "Wrong"},
                                                                        {401, "Unauthorized"},
                                                                        {403, "Forbidden"},
@@ -66,7 +65,6 @@ OptionUse use_of(std::string_view name) {
   return kForExplain;
 }
 
-// Describes options as fields.
 std::string description(const OptionInfo& option, OptionUse use) {
   if (use == kEvaluateRequest && option.name == std::string_view("output_token")) {
     return "auto, cls, mask, last, a position, or the text of a token";
@@ -84,7 +82,7 @@ Json number_schema(const NumberRange& range) {
   return schema;
 }
 
-// The values that a use accepts: a generation's rows are never divided by their sums.
+// A generation's rows are never divided by their sums.
 std::vector<std::string> words_of(const OptionInfo& option, OptionUse use) {
   std::vector<std::string> words(option.words.begin(), option.words.end());
   if (use == kGenerateRequest && option.name == std::string_view("normalize")) std::erase(words, "row");
@@ -95,7 +93,7 @@ std::vector<std::string> words_of(const OptionInfo& option, OptionUse use) {
   return words;
 }
 
-// Describes a value; `query`: as a URL parameter, where all lists are strings.
+// `query`: as a URL parameter, where all lists are strings.
 class SchemaOf {
  public:
   SchemaOf(const OptionInfo& option, OptionUse use, bool query) : option_(option), use_(use), query_(query) {}
@@ -150,7 +148,7 @@ class SchemaOf {
   bool query_;
 };
 
-// Calls `take` with the name of each option that a use accepts, and its schema with a description.
+// Calls `take` with each accepted option's name and described schema.
 template <typename Take>
 void for_each_option(OptionUse use, bool query, const Take& take) {
   const auto of_table = [&](const auto& table, const auto& owner) {
@@ -164,7 +162,6 @@ void for_each_option(OptionUse use, bool query, const Take& take) {
   of_table(generate_options(), GenerateOptions());
 }
 
-// Adds the options to an object's properties.
 void expand_properties(Json& schema) {
   const OptionUse use = use_of(schema[kMark].get<std::string>());
   schema.erase(kMark);
@@ -174,7 +171,6 @@ void expand_properties(Json& schema) {
   });
 }
 
-// Expands the mark in a list of parameters.
 void expand_parameters(Json& parameters) {
   Json expanded = Json::array();
   for (const Json& parameter : parameters) {
@@ -192,7 +188,7 @@ void expand_parameters(Json& parameters) {
 
 Json reference(const std::string& component) { return {{"$ref", "#/components/" + component}}; }
 
-// Expands errors, contents and required properties everywhere in `json`.
+// Expands errors, contents and required properties everywhere.
 void write_out(Json& json) {
   if (json.contains("x-errors")) {
     const Json statuses = json["x-errors"];

@@ -21,7 +21,7 @@ constexpr std::size_t kShortestToken = 16;  // hexadecimal: half a million years
 
 [[noreturn]] void fail_to_serve(const std::string& message) { throw Error(ErrorKind::kUsage, message); }
 
-// Whether it is a valid header value: visible ASCII.
+// Visible ASCII, valid in a header.
 bool is_token(const std::string& token) {
   return std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
@@ -81,7 +81,7 @@ void serve(const ServeOptions& options, const std::stop_token& stop_token,
 
   HttpServerOptions http = options.http;
   http.max_connections_per_address = std::min(http.max_connections_per_address, http.max_connections);
-  // The server outlives the work, whose responses it sends.
+  // The server outlives the work whose responses it sends.
   std::unique_ptr<Api> api;
   HttpHandler handler;
   handler.admit = [&api](const HttpRequest& request, std::size_t& most) { return api->admit(request, most); };

@@ -23,17 +23,17 @@ struct ServeOptions {
   ApiLimits limits;                 // except for pixels and memory:
   std::size_t max_megapixels = 32;  // of 2^20 pixels
   std::size_t max_memory_mib = 0;  // for one analysis; 0: half of the memory free at startup, divided among the workers
-  // Receives problems of the server itself, such as a model that does not load; called from any thread. May be empty.
+  // Receives the server's own problems, such as a model that does not load; called from any thread. May be empty.
   std::function<void(const std::string& message)> log = {};
 };
 
-// Throws Error(kUsage) for invalid options, and for a host that other machines can reach if the token has fewer than 16
+// Throws Error(kUsage) for invalid options, and for a host that other machines can reach with a token under 16
 // characters. Does not look at any model.
 void check_serve_options(const ServeOptions& options);
 
-// Serves until `stop_token` is triggered, then shuts down in order: open requests have the grace period to be answered.
-// Calls `listening` once with the URL. Throws as check_serve_options() does, Error(kOther) when the address is taken or
-// does not belong to this machine, and as reading the models' configs does.
+// Serves until `stop_token` is triggered, then lets open requests be answered in the grace period. Calls `listening`
+// once with the URL. Throws as check_serve_options() and reading the models' configs do, and Error(kOther) if the
+// address is taken or does not belong to this machine.
 void serve(const ServeOptions& options, const std::stop_token& stop_token,
            const std::function<void(const std::string& url)>& listening);
 

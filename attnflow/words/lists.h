@@ -1,4 +1,4 @@
-// Lists in sentences. Not part of the library's interface.
+// Lists in sentences; internal.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace attnflow::internal {
 
-// "a", "a and b", "a, b and c"; with another last word, "a, b or c". `parts` is not empty.
+// "a", "a and b", "a, b and c"; or, with another last word, "a, b or c". `parts` is not empty.
 std::string listed(std::vector<std::string> parts, std::string_view last_word = "and");
 
-// Ascending numbers, with each run of consecutive ones as its first and last, joined by `to`, which includes any
-// spaces: with " to ", {1, 2, 3, 6} becomes "1 to 3" and "6".
+// Ascending numbers, with each run of consecutive ones as its first and last joined by `to`, including spaces: with "
+// to ", {1, 2, 3, 6} becomes "1 to 3" and "6".
 std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to);
 
-// All numbers or, if there are more than eight, the first eight and the last: "1, 2, 3, 4, 5, 6, 7, 8, ... 30".
+// If there are more than eight, only the first eight and the last: "1, 2, 3, 4, 5, 6, 7, 8, ... 30".
 std::string abridged(const std::vector<std::size_t>& numbers);
 
 }  // namespace attnflow::internal

@@ -1,7 +1,5 @@
-// Numbers as users read them: in tables, figures, notes and messages. Not part of the library's interface.
-//
-// One function for each form, so that a share looks the same wherever it is shown. The page follows the same rules
-// (viewer/src/report/words.ts).
+// Numbers as users read them, in tables, figures, notes and messages; internal. One function per form keeps shares
+// uniform. The page follows the same rules (viewer/src/report/words.ts).
 #pragma once
 
 #include <cstddef>
@@ -10,16 +8,16 @@
 
 namespace attnflow::internal {
 
-// A share from 0 to 1 as a percentage with so many decimals: "7%", "7.4%".
+// A share from 0 to 1: "7%", "7.4%".
 std::string percent(double share, int decimals = 0);
 
-// A share of a whole that is counted: "12.5%"; "-" of nothing.
+// A counted share: "12.5%"; "-" of nothing.
 std::string percent_of(std::size_t part, std::size_t whole);
 
-// A probability: one decimal, two below 0.1%, and "<0.01%" for what would look like 0.
+// One decimal, two below 0.1%, and "<0.01%" for what would look like 0.
 std::string probability_percent(double probability);
 
-// A share in a sentence: whole percent, and "less than 1%" or "more than 99%" for what would look like none or all.
+// Whole percent, and "less than 1%" or "more than 99%" for what would look like none or all.
 std::string share_percent(double share);
 
 // "7%", or "7% to 12%" where the ends differ.

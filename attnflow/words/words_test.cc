@@ -1,4 +1,3 @@
-// Numbers, lists and lines as users read them.
 
 #include <gtest/gtest.h>
 

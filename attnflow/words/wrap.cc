@@ -7,8 +7,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Isolates the part of a word that runs from right to left, without the quotes and commas around it, which belong to
-// the sentence.
+// Isolates a word's right-to-left part, without the quotes and commas around it, which belong to the sentence.
 void isolate(std::string& word) {
   if (!runs_right_to_left(word)) return;
   const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };

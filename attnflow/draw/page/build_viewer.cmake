@@ -2,8 +2,8 @@ cmake_minimum_required(VERSION 3.25)
 
 # cmake -D NODE=... -D VIEWER=folder -D OUT=folder [-D FETCH=ON] -P build_viewer.cmake
 #
-# Builds viewer/ into OUT/viewer.js and OUT/viewer.css. With FETCH fetches its npm packages where they are not those of
-# the lock file (tools/dev/common.sh keeps the same mark, so that ./dev setup has done it before).
+# Builds viewer/ into OUT/viewer.js and OUT/viewer.css. FETCH fetches npm packages that differ from the lock file
+# (tools/dev/common.sh keeps the same mark, so ./dev setup avoids this).
 execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
 string(REGEX REPLACE "^v" "" version "${version}")
 if(version VERSION_LESS 20.19)
@@ -13,7 +13,7 @@ set(lock ${VIEWER}/package-lock.json)
 set(mark ${VIEWER}/node_modules/.installed-lock.json)
 execute_process(COMMAND ${CMAKE_COMMAND} -E compare_files ${lock} ${mark} RESULT_VARIABLE differs ERROR_QUIET)
 if(differs AND FETCH)
-  # Beside the program, as Node's own archives have it, or the system's.
+  # Next to the program, as in Node's archives, or the system's.
   cmake_path(GET NODE PARENT_PATH node_folder)
   set(npm ${NODE} ${node_folder}/../lib/node_modules/npm/bin/npm-cli.js)
   if(NOT EXISTS ${node_folder}/../lib/node_modules/npm/bin/npm-cli.js)
@@ -24,7 +24,7 @@ if(differs AND FETCH)
     message(FATAL_ERROR "expected npm beside Node (${NODE}), which fetches what builds the html page, found none")
   endif()
   set(ENV{PATH} "${node_folder}:$ENV{PATH}") # packages run it when they are installed
-  # A Node out of a wheel brings its own list of certificates; it should trust what the system trusts.
+  # A wheel's Node has its own certificates; it should trust those of the system.
   if(NOT DEFINED ENV{NODE_EXTRA_CA_CERTS} AND EXISTS /etc/ssl/certs/ca-certificates.crt)
     set(ENV{NODE_EXTRA_CA_CERTS} /etc/ssl/certs/ca-certificates.crt)
   endif()

@@ -2,9 +2,8 @@ cmake_minimum_required(VERSION 3.25)
 
 # cmake -D HTML=... -D STYLES=a.css,b.css -D SCRIPTS=a.js,b.js [-D CONNECTS=ON] -D NAME=page -D OUT=... -P embed.cmake
 #
-# Puts styles and scripts into the page, with their hashes in its content security policy, and writes the result as C++
-# constant NAME_bytes (page_bytes.h), split at the places of title and report, with the policy. CONNECTS: the page may ask
-# the server that it comes from.
+# Embeds styles and scripts in the page, with their hashes in its content security policy, and writes the result as C++
+# constant NAME_bytes (page_bytes.h), split at title and report. CONNECTS: the page may query its server.
 
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/embed_text.cmake)
 
@@ -48,7 +47,6 @@ endif()
 string(REPLACE "@STYLE@" "${css}" html "${html}")
 string(REPLACE "@SCRIPT@" "${script}" html "${html}")
 
-# Split at the two places that the report fills.
 set(rest "${html}")
 set(arrays "")
 foreach(part IN ITEMS title report)

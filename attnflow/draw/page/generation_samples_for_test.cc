@@ -26,7 +26,6 @@ void write_generation_samples(const std::filesystem::path& folder) {
   write(folder, "usual", usual_generation(20, 12, 6));
   write(folder, "long", usual_generation(200, 64, 12));
   {
-    // No flow, nothing excluded, nothing normalized, one layer, one token.
     SyntheticGeneration make{.prompt = {"Hello"}, .generated = {" there"}, .layers = 1};
     Report report = synthetic_generation(make);
     report.raw = {};
@@ -45,7 +44,7 @@ void write_generation_samples(const std::filesystem::path& folder) {
     write(folder, "arabic", report);
   }
   {
-    // Text that would be markup, or would end the script that contains it.
+    // Would be markup, or end the enclosing script.
     const std::string markup = "</script><script>document.title='run'</script><!-- <img src=x onerror=alert(1)> & ";
     SyntheticGeneration make;
     make.prompt = {markup, " &lt;", " <b>"};

@@ -22,13 +22,9 @@ void write(const std::filesystem::path& folder, const std::string& name, const R
 
 void write_image_samples(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
+  { write(folder, "small", synthetic_picture({.name = "7.png", .width = 28, .height = 28, .rows = 7, .columns = 7})); }
   {
-    // 28 x 28 pixels in gray, as in a small data set.
-    write(folder, "small", synthetic_picture({.name = "7.png", .width = 28, .height = 28, .rows = 7, .columns = 7}));
-  }
-  {
-    // A distillation token and registers, more pixels than the page keeps, only the middle visible to the model, flow
-    // for one token.
+    // A distillation token and registers, a reduced picture, only its middle visible to the model, flow for one token.
     Report report = synthetic_picture({.name = "photo.jpg",
                                        .width = 640,
                                        .height = 400,
@@ -46,7 +42,7 @@ void write_image_samples(const std::filesystem::path& folder) {
     write(folder, "tokens", report);
   }
   {
-    // More rows than columns, padded with black, a class token in another position.
+    // More rows than columns, black padding, a class token in another position.
     Report report = synthetic_picture({.name = "\u0635\u0648\u0631\u0629 \u0627\u0644\u0642\u0637\u0629 \U0001F431.png",
                                        .width = 60,
                                        .height = 140,
@@ -59,19 +55,18 @@ void write_image_samples(const std::filesystem::path& folder) {
     write(folder, "around", report);
   }
   {
-    // No special token, one layer, one row of patches.
     write(folder, "least",
           synthetic_picture(
               {.name = "", .width = 200, .height = 20, .rows = 1, .columns = 10, .specials = {}, .layers = 1}));
   }
   {
-    // So many numbers that they are stored as float16.
+    // Large enough for float16.
     write(folder, "large",
           synthetic_picture(
               {.width = 448, .height = 448, .rows = 12, .columns = 12, .layers = 12, .flow = FlowRows::kOne}));
   }
   {
-    // Text that would be markup, or would end the script that contains it.
+    // Would be markup, or end the enclosing script.
     const std::string markup = "</script><script>document.title='run'</script><!-- <img src=x onerror=alert(1)> & ";
     Report report = synthetic_picture({.name = markup, .rows = 3, .columns = 4, .specials = {markup}, .layers = 2});
     report.notes = {Note(markup)};

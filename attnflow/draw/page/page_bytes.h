@@ -1,4 +1,4 @@
-// The HTML pages without their report, in three pieces each; embed.cmake writes the definitions.
+// The HTML pages without their report, in three pieces each; defined by embed.cmake.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@ struct PageBytes {
   std::span<const unsigned char> policy;  // content of the policy element
 };
 
-// The viewer (viewer/) as a self-contained file.
+// The self-contained viewer (viewer/).
 extern const PageBytes viewer_page_bytes;
-// The viewer as the server sends it: it may connect to the server that it comes from.
+// As the server sends it: it may connect to that server.
 extern const PageBytes viewer_server_page_bytes;
 
 }  // namespace attnflow::internal

@@ -1,8 +1,8 @@
-// Writes compact documents of drawn and of random attention, for tests of their readers and for inspecting sizes:
+// Writes compact documents of drawn and random attention, for tests of their readers and inspecting sizes:
 // attnflow_sample_documents FOLDER.
 //
-// Each sample becomes NAME.compact.json and NAME.json, which has all bits. For each, a line gives its size and the time
-// taken. NAME-log8 and NAME-top are compact documents of NAME that are made smaller than necessary.
+// Each sample becomes NAME.compact.json and NAME.json, which has all bits; a line gives its size and time. NAME-log8
+// and NAME-top are smaller than necessary.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -36,7 +36,7 @@ void write_document(const std::filesystem::path& path, const std::function<std::
   fmt::print("{:<40} {:>10} bytes {:8.2f} s\n", path.filename().string(), json.size(), seconds.count());
 }
 
-// Options under which small reports lose digits, and under which they lose values.
+// Small reports lose digits under kDigits, and values under few_bytes().
 constexpr CompactOptions kDigits = {.exact_bytes = 0};
 CompactOptions few_bytes(std::size_t bytes) {
   return {.exact_bytes = 0, .bytes = bytes, .bytes_with_attention = bytes, .max_bytes = 2 * bytes};
@@ -52,7 +52,6 @@ void write(const std::filesystem::path& folder, const std::string& name, const R
   write_document(folder / (name + ".json"), [&] { return report_to_json(report); });
 }
 
-// Words between two special tokens, in the form used by the report.
 void add_tokens(std::size_t n, Report* report) {
   static const std::vector<std::string> words = {"the", "key",   "to", "the", "cabinets", "is",  "on",   "the",
                                                  "old", "table", ",",  "and", "no",       "one", "knows"};
@@ -67,8 +66,8 @@ void add_tokens(std::size_t n, Report* report) {
   report->input.tokens.push_back({"[SEP]", {}, {}, true, {}, 0});
 }
 
-// Softmax of scores that favor neighbors, the first token and, in each head, some offset and some keys: mass in few
-// values and a long tail, as in trained models. Row `query` of a head, [n]; seeded by all arguments.
+// Softmax of scores that favor neighbors, the first token and, per head, some offset and keys: a few large values and a
+// long tail, as in trained models. Row `query` of a head, [n]; seeded by all arguments.
 void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causal, std::vector<float>* row) {
   const std::size_t n = row->size();
   std::uint64_t state = (layer * 131 + head) * 1'000'003 + query + 1;
@@ -86,7 +85,7 @@ void fill_row(std::size_t layer, std::size_t head, std::size_t query, bool causa
       continue;
     }
     const auto distance = static_cast<float>(query > key ? query - key : key - query);
-    // The sum of three uniform numbers is close enough to a normal one.
+    // Approximates a normal distribution.
     float score = 2.4F * (uniform() + uniform() + uniform() - 1.5F) - 0.35F * std::log1p(distance);
     if (key == 0) score += 3.0F;
     if (query == key + offset) score += 3.0F;

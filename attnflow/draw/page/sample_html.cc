@@ -1,8 +1,8 @@
-// Writes pages for the browser test (tests/browser) and for manual inspection: attnflow_sample_html FOLDER.
+// Writes pages for the browser test (tests/browser) and manual inspection: attnflow_sample_html FOLDER.
 //
-// Each sample NAME becomes NAME.html and NAME.json, the same report in full precision; those of generations are in
-// FOLDER/generation, those of pictures in FOLDER/image. Attention is random (seeded), peaked and with a preference for
-// neighbors and special tokens as in trained models; rollout and flow are computed from it.
+// Sample NAME becomes NAME.html and NAME.json, the same report in full precision; generations are in FOLDER/generation,
+// pictures in FOLDER/image. Random attention (seeded) is peaked and favors neighbors and special tokens, as in trained
+// models; rollout and flow are computed from it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -26,8 +26,8 @@
 namespace attnflow {
 namespace {
 
-// Adds tokens from words between spaces: "piece=text", "_" for a space and "$" for a line break in texts, or the piece
-// alone, whose text is its own, behind a space unless it continues a word ("##ets") or is a mark; "[CLS]=" is special.
+// Adds tokens from words between spaces: "piece=text", "_" for a space and "$" for a line break in texts, or just the
+// piece, whose text is its own, after a space unless it continues a word ("##ets") or is a mark; "[CLS]=" is special.
 void add_tokens(const std::string& words, std::size_t segment, Report* report) {
   std::string& text = segment == 0 ? report->input.text : report->input.text_pair;
   std::istringstream stream(words);
@@ -76,7 +76,7 @@ AttentionGraph random_graph(const std::vector<InputToken>& tokens, std::size_t l
   return graph;
 }
 
-// Fills the numbers. `flow_row`: flow of one output token only.
+// `flow_row`: flow of one output token only.
 void compute(std::size_t layers, bool flow_row, Report* report) {
   const std::size_t n = report->input.tokens.size();
   report->model.layers = layers;
@@ -105,7 +105,6 @@ Report text_report(std::string name, const std::string& first, const std::string
   return report;
 }
 
-// [CLS], words of a made-up text, [SEP]: n tokens.
 std::string many_words(std::size_t n) {
   std::istringstream stream(
       "the=_The key to the cabin ##ets that no one had un ##lock ##ed was on the table . it=_It stayed there for years "
@@ -122,7 +121,6 @@ void write(const std::filesystem::path& folder, const std::string& name, const R
 }
 
 void write_samples(const std::filesystem::path& folder) {
-  // The numbers of so many layers, and the files.
   const auto sample = [&](const char* file, std::size_t layers, Report report) {
     compute(layers, /*flow_row=*/false, &report);
     write(folder, file, report);
@@ -142,7 +140,6 @@ void write_samples(const std::filesystem::path& folder) {
                                                       {"mixing", "attention"}})};
   sample("long", 6, long_text);
   sample("deep", 12, text_report("deep-model", many_words(48)));
-  // Emoji with joiners, a flag, combining marks, two pieces of one character, a long word, line breaks.
   Report emoji = text_report(
       "emoji",
       "[CLS]= [UNK]=\U0001F469\u200D\U0001F469\u200D\U0001F467 loves cafe=_cafe\u0301 [UNK]=_\U0001F1E9\U0001F1EA "
@@ -157,7 +154,6 @@ void write_samples(const std::filesystem::path& folder) {
   sample("chinese", 6, text_report("chinese", "[CLS]= 钥=钥 匙=匙 在=在 桌=桌 子=子 上=上 。=。 [SEP]="));
   sample("single", 1, text_report("single", "hello=hello"));
   {
-    // An array file: no text, no names, one method, only some layers, only some output tokens.
     Report report;
     report.input.kind = "attention";
     report.input.tokens.resize(10);
@@ -180,7 +176,7 @@ void write_samples(const std::filesystem::path& folder) {
     write(folder, "array", report);
   }
   {
-    // Words that are compared at a mask, two of them with the same text, and one that is not in the vocabulary.
+    // Two referents have the same text, and one is not in the vocabulary.
     Report report =
         text_report("referents", "[CLS]= the=The author told [UNK]=_Brobdingnag of the author [MASK] knew [SEP]=");
     report.input.tokens[4].unknown = true;
@@ -192,12 +188,11 @@ void write_samples(const std::filesystem::path& folder) {
                                                    {"not_listed", std::size_t{0}}})};
     compute(4, false, &report);
     write(folder, "referents", report);
-    // A referent of several tokens has no flow.
     report.referents = {{"the author", {1, 2}}, {"Brobdingnag", {4}}};
     write(folder, "referents-pieces", report);
   }
   {
-    // Text that would be markup, or would end the script that contains it.
+    // Would be markup, or end the enclosing script.
     const std::string markup = "</script><script>document.title='run'</script><!-- <b> & \xe2\x80\xa8";
     Report report = text_report(markup, "[CLS]=");
     report.input.text = markup;

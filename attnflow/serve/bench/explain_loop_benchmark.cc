@@ -1,5 +1,5 @@
-// attnflow_explain_loop MODEL TEXT TIMES: explains a text repeatedly in one process, including the JSON document, as
-// the server's worker does. Prints one line of JSON: fastest and median in milliseconds, and the bytes of a document.
+// attnflow_explain_loop MODEL TEXT TIMES: explains a text repeatedly, including the JSON document, as a server's worker
+// does. Prints a line of JSON: fastest and median in milliseconds, and a document's bytes.
 
 #include <fmt/format.h>
 
