@@ -159,8 +159,9 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
 namespace {
 
-// The index of the character before the class: the tab, else the first comma between a file and a class (both names may
-// have commas), else, unless the whole line names a file, the last comma, which leads to an error.
+// The index of the separator before the class: the tab, else npos if the whole line names a file, else the first comma
+// between a file and a class (both names may have commas), else the first before a class, else the last, which leads to
+// an error.
 std::size_t label_separator(const std::string& line, const std::filesystem::path& folder, const ModelInfo& info) {
   const std::size_t tab = line.find('\t');
   if (tab != std::string::npos) return tab;
