@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from attnflow.text import head_of
 
-# The runs: the quantity as the text stands, and where each group of positions is blanked; None where it was blank before.
+# The runs: the quantity for the text, and with each group of positions blanked; None where it was blank before.
 Runs = Callable[[int, int | None, int | None, Sequence[Sequence[int]]], tuple[float, list[float | None]]]
-# Parameters, what stands in, whether to check whatever it costs, and the runs.
+# Parameters, blank, whether to check at any cost, and the runs.
 Check = tuple[int, str, bool, Runs]
 
-# Tokens in one batch, and numbers that its logits are.
+# Limits for one batch: tokens, and numbers in its logits.
 _TOKENS = 4096
 _LOGITS = 2**26
 

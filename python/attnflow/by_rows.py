@@ -18,7 +18,7 @@ from typing import Any
 from attnflow import _core
 from attnflow.arrays import as_array
 
-# What eager_attention_forward is made of in nine of ten files of transformers 5.24.
+# The statements of eager_attention_forward in nine of ten files of transformers 5.24.
 _OF_ONE_ROW = frozenset(
     """
 if scaling is None: scaling = query.size(-1) ** (-0.5)
@@ -72,7 +72,7 @@ def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
         return []
     if not _is_of_rows(reference):
         return []
-    # Of nearly one size: kernels for matrices of a few rows round otherwise.
+    # Nearly one size: kernels for matrices of a few rows round differently.
     count = -(-n // _ROWS)
     return [slice(part * n // count, (part + 1) * n // count) for part in range(count)]
 

@@ -32,7 +32,6 @@ from attnflow.hooks import before, behind
 from attnflow.joint import is_encoder_decoder, joint_of, whole_number
 from attnflow.wrapped import kinds_of, unwrapped
 
-# Under which transformers knows the attention function here.
 _NAME = "attnflow"
 
 
@@ -115,7 +114,7 @@ def text_config(model: Any) -> Any:
     return config.get_text_config()
 
 
-# What the attention of a family takes where no kernel is asked for.
+# The default attention function of a family.
 _REFERENCE = re.compile(r"\b\w*eager_attention_forward\b")
 
 
@@ -129,7 +128,7 @@ def _reference_function(module: Any) -> Any:
 @cache
 def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
     """The names of a file, and that of the function in it."""
-    # A file may have several, of which each module names its own.
+    # A file may have several; each module names its own.
     forward = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
     named = set(_REFERENCE.findall(_source(forward)))
     if named:
@@ -160,8 +159,8 @@ class _Recorder:
     see: Callable[..., None] | None  # (module, arguments (query, key, value, ...), weights, output)
 
 
-# The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
-# for as long as a capture lasts, so that no second one takes the first one's function for the model's own.
+# transformers knows attention functions by one name for the whole process. The lock is held during a capture, so that
+# no other one takes its function for the model's own.
 _recorder: _Recorder | None = None
 _at_work = threading.Lock()
 
@@ -198,7 +197,7 @@ def _register() -> bool:
     except ImportError:
         return False
     AttentionInterface.register(_NAME, _attention)
-    # Without it a function of one's own gets no mask at all: windows and padding would be lost without a word.
+    # Without it a custom function gets no mask at all: windows and padding would be silently lost.
     AttentionMaskInterface.register(_NAME, eager_mask)
     return True
 
@@ -221,8 +220,8 @@ def _configs(model: Any) -> list[Any]:
     return list(found.values())
 
 
-# if self.config._attn_implementation in ("eager", "sdpa"): and then a mask: with any other attention function there would be
-# none, as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
+# `if self.config._attn_implementation in ("eager", "sdpa"):` before a mask: other attention functions would get none,
+# as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
 _OWN_MASK = re.compile(
     r"_attn_implementation\s*(?:==|(?:not\s+)?in)\s*[(\[{]?[^)\]}:\n]*[\"']eager[\"'][^:\n]*:[^\n]*\n"
     r"(?:[^\n]*\n){0,8}?[^\n=]*(?:mask|indices)\w*\s*="
@@ -270,7 +269,7 @@ def explained(model: Any) -> Any:
     """The model of transformers that is explained, out of what may be wrapped around it; refuses what is none."""
     model = unwrapped(model)
     check_model(model)
-    # A model of transformers has loaded transformers; others need not have it.
+    # A transformers model has loaded transformers; others may lack it.
     transformers = sys.modules.get("transformers")
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         raise Error(
@@ -289,7 +288,7 @@ def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
 
 
 def as_given(weights: Any, _: int) -> Any:
-    # On its way to the CPU at once: the model's device keeps one layer at a time.
+    # Moved to the CPU at once: the model's device holds one layer at a time.
     return weights.detach().cpu()
 
 
@@ -342,11 +341,11 @@ def capture_with(
         stack.callback(_at_work.release)
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
-        # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
+        # Rows without a learned sink miss 1 by more than rounding: the caller decides what to do.
         sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
         thread = threading.get_ident()
 
-        # What runs with a kernel makes do without weights; if they are asked for, too, they are made whole.
+        # Kernels run without weights; if weights are requested, too, they are complete.
         configs = _configs(model)
         kernel = all(config._attn_implementation not in (None, "eager") for config in configs)
         by_rows = False
@@ -368,7 +367,7 @@ def capture_with(
         own_masks = exchangeable and _masks_beside_interface(model)
         if exchangeable and not own_masks and _calls_interface(model):
             _recorder = _Recorder(
-                # Models with the same configuration call the function here, too, and this one may run in other threads.
+                # Models with the same configuration call this function, too, possibly in other threads.
                 owns=lambda module: id(module) in names and threading.get_ident() == thread,
                 keep=lambda module, weights, *heads: keep(names[id(module)], weights, *heads),
                 fusion=lambda: fuse if by_rows else None,

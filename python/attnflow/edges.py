@@ -155,7 +155,7 @@ class _Run:
             return module.weight.t(), module.bias
         if type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
             return module.weight, module.bias
-        # Whatever else is linear, quantised or with an adapter, keeps them in its own way: what it gives says them.
+        # Other linear modules, quantized or with an adapter, store them differently: their output shows them.
         unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
         bias = module(torch.zeros_like(unit[:1]))
         return module(unit) - bias, bias[0]
@@ -269,7 +269,7 @@ def contributions(
 
     def finished(run: _Run) -> None:
         terms, bias = run.terms()
-        # The first layer speaks for all: this is as much work as the contributions themselves.
+        # Checks the first layer for all: this costs as much as the contributions themselves.
         if run.number == 1 and not terms.completeness_error(bias) < (1e-4 if run.x.dtype == torch.float32 else 0.05):
             raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
         made.append(terms.contributions(mixing, threads))
@@ -315,7 +315,7 @@ def relevance(
 
     if "use_cache" in signature(model.forward).parameters:
         inputs = inputs | {"use_cache": False}  # layers run twice
-    # One capture at a time: that it comes first keeps two threads from changing the same model's parameters.
+    # capture_with() comes first: one capture at a time keeps two threads from changing the same model's parameters.
     with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
         remove = behind(watch.runs[-1].layer, cut)
         try:

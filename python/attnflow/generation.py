@@ -162,13 +162,13 @@ def _encode_prompt(model: Any, tokenizer: Any, prompt: Given, chat: bool, system
     messages = [] if system is None else [{"role": "system", "content": system}]
     messages.append({"role": "user", "content": prompt.text})
     whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    # The template writes the tokens that the tokenizer would put in front.
+    # The template writes the tokens that the tokenizer would add.
     found = encode(tokenizer, whole, add_special_tokens=False)
     check_ids(model, found.ids)
     return found
 
 
-# What is given as the token that ends a text, where none does. None would stand for the model's own.
+# An end token for texts without one. None would mean the model's own.
 _NO_TOKEN = 2**31 - 1
 
 
@@ -213,13 +213,13 @@ def _ends(model: Any) -> set[int]:
 def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
     """The generated text, and in it the bytes of each token: whole characters; all pieces of a character have its place."""
     decode = partial(tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    # Behind the end of the prompt, so that a space in front is kept.
+    # After the end of the prompt, to keep a leading space.
     context = list(prompt[-4:])
     base = len(decode(context))
     texts = [decode(context + list(made[:count]))[base:] for count in range(len(made) + 1)]
     whole = texts[-1]
-    # Where the text is settled that the first so many tokens make: an unfinished character is not, which is shown as U+FFFD
-    # until it is whole (bytes that are no character stay so).
+    # The length of the settled text after each token: an unfinished character appears as U+FFFD until it is whole (bytes
+    # that are no character stay so).
     settled: list[int] = []
     unfinished: list[bool] = []
     for text in texts:

@@ -79,7 +79,7 @@ def _known() -> frozenset[str]:
 
 
 def unknown_option(name: str, offered: Sequence[str]) -> Error:
-    # Half a character of UTF-16, which has no UTF-8, is like none of them.
+    # Half a surrogate pair, which has no UTF-8, resembles no name.
     close = _core.nearest_name(name.encode(errors="replace").decode(), list(offered))
     meant = f"; did you mean {close!r}?" if close else ""
     return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}")

@@ -52,7 +52,7 @@ def _place(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
     for index, one in enumerate(arguments):
         if isinstance(one, torch.Tensor):
             return index
-    # By keyword in any order: that which the module names first.
+    # Keywords come in any order: take the one that the module declares first.
     for name in (*signature(module.forward).parameters, *options):
         if isinstance(options.get(name), torch.Tensor):
             return name

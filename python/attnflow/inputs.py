@@ -27,7 +27,7 @@ class Given:
     target: list[int] | None = None  # decoder_input_ids
 
 
-# Keys of an encoding that are read, and keys that tokenizers and data sets add but no model computes with.
+# Keys of an encoding that are read, and keys that tokenizers and data sets add but no model uses.
 _READ = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
 _BESIDE = (
     "labels",

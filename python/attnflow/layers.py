@@ -57,7 +57,7 @@ class LayerParts:
             )
 
 
-# Of a layer: its parts, where the configuration does not change them.
+# A layer's parts, fixed or dependent on its configuration.
 Parts = LayerParts | Callable[[Any], LayerParts]
 
 
@@ -111,7 +111,7 @@ def _opt(layer: Any) -> LayerParts:
     )
 
 
-# Whose feed-forward net stands beside attention.
+# The feed-forward network is parallel to attention.
 _COHERE = LayerParts(projection="self_attn.o_proj", attention="self_attn")
 _PHI = LayerParts(projection="self_attn.dense", attention="self_attn")
 _GPTJ = LayerParts(projection="attn.out_proj", attention="attn")
@@ -119,7 +119,7 @@ _GEMMA2 = LayerParts(
     projection="self_attn.o_proj", written_norm="post_attention_layernorm", behind="pre_feedforward_layernorm"
 )
 
-# Of families of transformers, by the name of their file and that of the layer in it.
+# Families of transformers, by the names of their file and their layer.
 _KNOWN: dict[str, Parts] = {
     **dict.fromkeys(("llama.LlamaDecoderLayer", "mistral.MistralDecoderLayer", "gemma.GemmaDecoderLayer"), _LLAMA),
     **dict.fromkeys(("qwen2.Qwen2DecoderLayer", "qwen3.Qwen3DecoderLayer"), _LLAMA),

@@ -12,7 +12,7 @@ from attnflow.errors import Error
 from attnflow.hints import Options
 from attnflow.report import Report
 
-# Until the page has said how high it is, and where scripts of outputs are not run.
+# Until the page reports its height, and where scripts of outputs are not run.
 _FIRST_HEIGHT = 360
 
 _CELL = """<iframe id="{id}" title="attnflow" srcdoc="{page}" sandbox="allow-scripts allow-downloads" \

@@ -179,8 +179,6 @@ class Report(Tabular):
         """The layers and the output tokens of a method's values."""
         return (self.flow_layers, self.flow_output_tokens) if method == "flow" else (self.layers, self.output_tokens)
 
-    # Files.
-
     @classmethod
     def from_json(cls, document: str) -> Report:
         """The report of a document that to_json() or the program wrote."""
@@ -221,8 +219,6 @@ class Report(Tabular):
         """Writes the arrays as .safetensors."""
         self._core.write_safetensors(fspath(path))
 
-    # Pictures.
-
     @overload
     def to_svg(self, path: None = None, **figure: Unpack[Figure]) -> str: ...
     @overload
@@ -244,8 +240,6 @@ class Report(Tabular):
     def to_pdf(self, path: Path, **figure: Unpack[Figure]) -> None:
         """Draws the same figure as a PDF file, for LaTeX."""
         _drawn(self._core, "pdf", path, figure)
-
-    # Tables.
 
     def columns(self) -> dict[str, Any]:
         """The values as columns of equal length, one row for each layer, output token and input token.
@@ -287,8 +281,6 @@ class Report(Tabular):
                 spaced[np.ix_(np.searchsorted(layers, of_layers), np.searchsorted(outputs, of_outputs))] = values
                 columns[name] = spaced.reshape(-1)
         return columns
-
-    # On a screen.
 
     def __str__(self) -> str:
         return self._core.table(width=100, color=False)

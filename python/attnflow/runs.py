@@ -48,7 +48,7 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
         names_target = any(asked.get(name) not in (None, "auto") for name in ("target", "against"))
         if given != "auto" or mixing == "attention" or names_target or error.kind != "unsupported_model":
             raise
-        # Nobody asked for it, and the layers are not those that are known.
+        # It was not requested, and the layers are not of a known kind.
         notes = _core.Notes()
         return _run(reading, asked | {"mixing": _chosen(reading, asked, False, notes)}, notes)
 
@@ -84,7 +84,7 @@ def read_generated(reading: Reading, asked: dict[str, Any]) -> Found:
     of_rows: dict[str, Any] = {name: asked[name] for name in names if name in asked}
     mixing = asked.get("mixing") or "auto"
     mixing = mixing if _core.mixing_info(mixing).needs == "terms" else "attention"
-    # The mean over heads is what generations say of the first token as well; of others all heads are needed.
+    # Generations, too, use the mean over heads for the first token; otherwise all heads are needed.
     found = _run(reading, of_rows | {"mixing": mixing}, _core.Notes(), asked.get("heads") in (None, "mean"))
     found.asked = asked | {name: value for name, value in found.asked.items() if name in names}
     return found
@@ -175,7 +175,7 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuse
             return kept  # what is no layer is refused below
         return fused(kept, layer, heads)
 
-    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are those of each head.
+    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are per head.
     means = asked.get("heads") in (None, "mean") and not asked.get("renormalize")
     with capture_with(model, keep, "mean" if fuses and means and not is_joint else None) as captured, torch.no_grad():
         output = model(**reading.inputs)
@@ -256,7 +256,7 @@ def positions(model: Any) -> int | None:
     if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
     for name, module in model.named_modules():
-        # Like RoBERTa's: positions count from behind that of padding.
+        # As in RoBERTa, positions start after that of padding.
         if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
             if module.padding_idx is not None:
                 most = min(most, module.num_embeddings - module.padding_idx - 1)

@@ -10,10 +10,10 @@ from typing import Any
 
 from attnflow.errors import Error, bad_input
 
-# Kind, position, logits, whether each class is a yes or no of its own, and what a number is called.
+# Kind, position, logits, whether each class is a yes or no, and the name of each number.
 Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
 
-# A text, and where in it the tokens stand: begin, end, and the number of the piece that tokenizers split it into first.
+# A text, and the tokens' places in it: begin, end, and the number of the piece that tokenizers first split it into.
 GivenText = tuple[str, list[tuple[int, int, int] | None]]
 
 
@@ -35,7 +35,7 @@ class Encoded:
     ids: list[int]
     tokens: list[str]
     special: list[bool]
-    # The text, or the two of a pair; none where the tokenizer does not say where its tokens stand.
+    # One or two texts; none if the tokenizer does not give its tokens' places.
     texts: list[GivenText] = field(default_factory=list)
     types: list[int] | None = None  # token_type_ids, where the tokenizer makes them
 
@@ -72,7 +72,7 @@ def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = Non
                 begin -= 1
         before = end
         places.append((begin, end, len(places) if word is None else word))
-        # Written in the text as it is spelled: [UNK] in place of a word is none.
+        # Spelled out in the text, unlike [UNK] in place of a word.
         known = added.get(token)
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
@@ -242,7 +242,7 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
     if not word:
         return []
     whole = {"add_special_tokens": False}
-    # Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
+    # Tokenizers differ on whether the start of a text starts a word, so a word comes first.
     if getattr(tokenizer, "is_fast", False):
         encoding = tokenizer(f"a {word}", return_offsets_mapping=True, **whole)
         places = list(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True))
@@ -252,7 +252,7 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
         before, found = tokenizer("a", **whole)["input_ids"], tokenizer(f"a {word}", **whole)["input_ids"]
         if list(found[: len(before)]) == list(before):
             return [int(token) for token in found[len(before) :]]
-    # Pieces reach across spaces: the word can only be had without something before it.
+    # If pieces span spaces, the word is only available with nothing before it.
     return [int(token) for token in tokenizer(f" {word}", **whole)["input_ids"]]
 
 
@@ -286,7 +286,7 @@ def readable(tokenizer: Any, token: int) -> str:
         return f"<id {token}>"
     if int(token) in getattr(tokenizer, "added_tokens_decoder", {}):
         return str(piece)
-    # Behind itself: pieces that go on with a word ("##s") are not at the beginning of a text.
+    # Twice, because continuing pieces ("##s") do not occur at the beginning of a text.
     alone: str = tokenizer.convert_tokens_to_string([piece])
     twice: str = tokenizer.convert_tokens_to_string([piece, piece])
     text = twice[len(alone) :] if twice.startswith(alone) else alone

@@ -82,7 +82,7 @@ def explain(
     return added
 
 
-# Tables that are iterables of something else than rows, by a method that they have, and what makes rows of them.
+# Tables that iterate over something other than rows, by a method that they have, and the call that gives rows.
 _TABLES = {
     "iterrows": 'to_dict("records")',  # pandas
     "to_pylist": "to_pylist()",  # PyArrow's tables and arrays

@@ -9,7 +9,7 @@ from attnflow.data.rows import Explainer, row_options, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 
-# What makes a model and its tokenizer in the process that uses them.
+# Makes a model and its tokenizer in the process that uses them.
 Load = Callable[[], tuple[Any, Any]]
 
 

@@ -92,7 +92,7 @@ class Explainer:
         self.tokenizer = tokenizer
         self.column = column
         self.target_column = target_column
-        # What would be wrong with every row ends the work before it begins.
+        # Faults of every row end the work before it begins.
         self.options = row_options(options)
         check_target(model, target_column is not None)
         if self.options.get("words"):
@@ -137,7 +137,7 @@ class Explainer:
         return unicode_text(column, value, "bad_input")
 
 
-# Options that name places or words, which one text has and another has not.
+# Options that name places or words, which differ between texts.
 _OF_TEXT = ("output_token", "mask_columns", "referents")
 
 

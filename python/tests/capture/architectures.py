@@ -25,7 +25,7 @@ from reference.attention_graph import joint_attention
 
 TOLERANCE = 1e-5  # of weights of at most 1 in float32
 
-# Whatever of these a configuration knows makes it small.
+# Applied where a configuration has the option.
 SMALL: dict[str, Any] = {
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "emb_dim", "hidden_dim", "embed_dim"), 32),
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers"), 2),

@@ -40,14 +40,14 @@ TOLERANCE = 1e-5
 GRADIENTS = 5e-5  # of relevance: float32 gradients of two builds of torch differ by up to 1.5e-5, by machine
 ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
-# As tests/families names them, whose first word is the family's.
+# As named in tests/families; the first word is the family's.
 AFTER = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
 DECODERS = (
     *("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial"),
     *("gemma2", "cohere", "cohere2", "phi", "gptj"),
 )
 CLASSES = ("gpt2 classes", "llama classes")
-# Others have the parts of BERT or Llama, whose mixings are compared one and all. (What GPT-NeoX makes of y is not of y alone.)
+# Others have the parts of BERT or Llama, with all mixings compared. (GPT-NeoX's result depends on more than y.)
 OF_THEIR_OWN = ("gpt2", "opt", "gpt_neox serial", "distilbert")
 ALL = {
     "bert": ("norm", "globenc", "alti", "ifr", "value-zeroing", *RELEVANCE),
@@ -137,7 +137,7 @@ class SameAsProgram(EdgesTest):
         for name in (*AFTER, *DECODERS, *CLASSES):
             saved = self.saved(name)
             mixings = ("norm", *(("value-zeroing",) if name in OF_THEIR_OWN else ()), "relevance")
-            # Flow takes longest, and is of the same matrices.
+            # Flow takes longest, and uses the same matrices.
             some = {} if name in ALL else {"method": "raw,rollout"}
             for mixing in ALL.get(name, mixings):
                 with self.subTest(name, mixing=mixing):
@@ -337,10 +337,9 @@ class Users(EdgesTest):
                 names = tuple(inspect.signature(module.forward).parameters)
 
                 def call(own: Any, *given: Any, names: Any = names, kind: Any = kind, **named: Any) -> Any:
-                    # The first comes last.
                     return kind.__call__(own, **named, **dict(zip(names, given, strict=False)))
 
-                # type() is what rules and parts go by: the class keeps its names.
+                # Rules and parts are found by type(), so the class keeps its names.
                 own = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
                 own.__qualname__ = kind.__qualname__
                 module.__class__ = own
@@ -407,7 +406,7 @@ class Users(EdgesTest):
         attnflow.register_layer(Scaled, right)
         for layer in llama.model.model.layers:
             layer.self_attn.o_proj.register_forward_hook(lambda _, __, output: output * 0.5)
-        # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
+        # Hooks run in order: attnflow's, added later, sees the change.
         with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
             llama.explain(mixing="alti")
         neox = self.saved("gpt_neox")

@@ -192,7 +192,6 @@ class Inputs(PackageTest):
         for given, options, words in refused:
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.generate(model, tokenizer, given, **options)
-        # The output of transformers' generate() becomes one causal stack.
         ids = tokenizer("the key to", return_tensors="pt")["input_ids"]
         eager = transformers.AutoModelForCausalLM.from_pretrained(
             DECODERS / "llama_grouped", attn_implementation="eager"

@@ -22,7 +22,7 @@ TEXTS = (
     "\u05e9\u05b8\u05dc\u05d5\u05b9\u05dd the \u0645\u064e\u0631\u062d\u0628\u0627",  # points and vowel signs, right to left
     "tab\tnew\nline\u3000wide",
 )
-# Of tokenizers that make a token of each byte: models of the tests have 20 positions.
+# For tokenizers with a token for each byte: the tests' models have 20 positions.
 SHORT_TEXTS = (
     "the keys",
     "The  keys , !",
@@ -230,7 +230,7 @@ class Text(PackageTest):
         best = int(label.removeprefix("LABEL_"))
         value = logits[best] - (logits.sum() - logits[best]) / 2
         self.assertAlmostEqual(found.blanked_value, float(value), places=4)
-        # Where the blank is padding it would move the place at which the class is read.
+        # Blanking with the padding token would move the place where the class is read.
         model.config.pad_token_id = self.tokenizer.unk_token_id
         self.assertIsNone(attnflow.explain(model, self.tokenizer, "the key", method="rollout").agreement)
 
