@@ -1,6 +1,6 @@
-"""AttnLRP's rules as a pass back through a model of PyTorch that stands as it is.
+"""AttnLRP's rules as a backward pass through an unchanged PyTorch model.
 
-While rules() are active, what a model computes has the same numbers and another gradient (Achtibat et al., AttnLRP, ICML
+While rules() are active, a model computes the same numbers with a different gradient (Achtibat et al., AttnLRP, ICML
 2024, https://arxiv.org/abs/2402.05602):
 
     a norm                          its scale 1 / sigma is a constant
@@ -8,9 +8,9 @@ While rules() are active, what a model computes has the same numbers and another
     a function of one number, f(z)  is z times the constant f(z) / z
     softmax                         as it is
 
-Rules belong to functions of PyTorch, so they hold for whatever a layer is made of. Parameters are constants meanwhile, which
-is how a product of two activations is known. Functions that are known not to be linear and have no rule are refused; all
-others are taken for linear (sums, views, selections) and keep their gradient.
+Rules belong to functions of PyTorch, so they hold for any layer. Parameters are constants meanwhile, which identifies
+products of two activations. Functions that are known not to be linear and have no rule are refused; all others are
+taken to be linear (sums, views, selections) and keep their gradient.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _active(arguments: Iterable[Any]) -> list[Any]:
 
 
 def _call(function: Any, given: Mapping[int | str, Any]) -> Any:
-    """Arguments by their places and names."""
+    """Arguments by place and name."""
     named = {key: one for key, one in given.items() if isinstance(key, str)}
     return function(*(one for key, one in given.items() if isinstance(key, int)), **named)
 
@@ -157,7 +157,7 @@ def _named(function: Any) -> tuple[str, bool]:
 
 
 class _Rules(TorchFunctionMode):
-    """Stands in front of every function of PyTorch that is called on this thread, and gives what the rules say."""
+    """Replaces every PyTorch function called on this thread by one that follows the rules."""
 
     norms = 0  # scales that became constants
     within = 0  # modules that are one function, made of several steps

@@ -1,4 +1,4 @@
-"""The questions: attention in, a report or an array out."""
+"""Attention in, a report or an array out."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _report(
     asked: dict[str, Any],
     only_values: bool = False,
 ) -> Report:
-    """only_values: of the report the methods' arrays alone, so that layers need not be kept."""
+    """only_values: keeps only the methods' arrays, not the layers."""
     mixing = asked.get("mixing")
     layers, contributions = as_layers(attentions, isinstance(mixing, str) and _is_finished(mixing))
     if isinstance(attentions, Captured):
@@ -71,7 +71,7 @@ def _is_finished(mixing: str) -> bool:
 
 
 def _texts_of(tokens: Any) -> list[str]:
-    """A list of texts: the letters of one, and the numbers of tokens, are none."""
+    """A list of texts; refuses one text, whose letters it would take, and token ids."""
     expected = "tokens: expected a list of texts, one for each position, found"
     if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
         advice = "; pass tokens.split(), or a list" if isinstance(tokens, str) else ""

@@ -1,7 +1,7 @@
-"""A model's attention some rows at a time, their heads fused at once: weights of all heads and rows never stand in memory.
+"""A model's attention some rows at a time, with heads fused at once: memory never holds all heads and rows.
 
-Only for reference functions of which it is certain that each query's weights and output depend on that query alone: those
-made of statements that are known here, and of no others.
+Only for reference functions in which each query's weights and output certainly depend on that query alone: those made
+of known statements only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _WHOLE = 255  # tokens, up to which there is nothing to save
 
 @cache
 def _is_of_rows(reference: Any) -> bool:
-    """Whether the rows of a reference function may be computed apart."""
+    """Whether a reference function's rows may be computed separately."""
     try:
         file = ast.parse(textwrap.dedent(inspect.getsource(reference))).body
     except (OSError, TypeError, SyntaxError):
@@ -62,7 +62,7 @@ def _is_of_rows(reference: Any) -> bool:
 
 
 def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
-    """The rows to compute at once: empty where all have to be, and where they are few."""
+    """The rows to compute at once: empty if all are needed together, or if they are few."""
     import torch
 
     n = query.shape[2] if query.dim() == 4 else 0
@@ -78,9 +78,7 @@ def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
 
 
 def _kept(shape: tuple[int, ...]) -> Any:
-    """Zeros, float64, in memory of their own: what stays between the short-lived tensors of a pass would leave gaps in the
-    heap that are too small for the next ones.
-    """
+    """Zeros, float64, outside the heap, where long-lived arrays would leave gaps too small for a pass's next tensors."""
     import numpy as np
 
     memory = mmap.mmap(-1, 8 * math.prod(shape), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -88,7 +86,7 @@ def _kept(shape: tuple[int, ...]) -> Any:
 
 
 def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, options: Any) -> tuple[Any, Any]:
-    """The output of a reference function, and its weights with their heads fused: float64 [batch, 1, query, key].
+    """The output of a reference function, and its weights with fused heads: float64 [batch, 1, query, key].
 
     inputs: module, query, key, value, mask.
     """

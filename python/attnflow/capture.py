@@ -1,14 +1,13 @@
 """The attention of any Transformers model, while it runs.
 
 SDPA and flash kernels never make the attention weights, and `output_attentions=True` refuses them or reloads the model.
-transformers lets a model's attention function be exchanged while it stands: here by one that calls the family's own
-reference function, which every modeling file has for attn_implementation="eager", and keeps the weights that it returns.
-So soft caps, learned sinks, position biases and windows are what the family says they are; nothing is computed anew.
+transformers allows a loaded model's attention function to be replaced: here by one that calls the family's own
+reference function, which every modeling file has for attn_implementation="eager", and keeps the weights. So soft caps,
+learned sinks, position biases and windows are the family's own; nothing is recomputed.
 
-Calls are told apart by the module that makes them and by their order, not by a number of their layer, which modules may lack
-or repeat. They are compared with the layers that the model says it has: what does not agree is an error, never a wrong
-picture. Families that never ask for an attention function, or apply a mask of their own only beside transformers' own
-functions, are asked for `output_attentions` instead.
+Calls are identified by module and order, not by layer number, which modules may lack or repeat. A mismatch with the
+layers that the model declares is an error, never a wrong picture. Families that never ask for an attention function, or
+mask only for transformers' own functions, are asked for `output_attentions` instead.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def _one_stack(names: Sequence[str]) -> bool:
-    """Whether paths of modules differ in one number at most, which never falls: it stays where layers share a module."""
+    """Whether paths of modules differ in at most one number, which never falls: it stays where layers share a module."""
     if len({re.sub(r"\d+", "0", name) for name in names}) != 1:
         return False
     columns = list(zip(*([int(number) for number in re.findall(r"\d+", name)] for name in names), strict=True))
@@ -98,8 +97,8 @@ def _one_stack(names: Sequence[str]) -> bool:
 
 
 def _layers_of(model: Any) -> int | None:
-    """How many layers of attention the model says it has; None where it does not, or where they are no one stack: patches in
-    an order drawn by chance.
+    """The model's declared number of attention layers; None if undeclared, or if they are no single stack: randomly
+    ordered patches.
     """
     if model.config.model_type == "vit_mae":
         return None
@@ -107,7 +106,7 @@ def _layers_of(model: Any) -> int | None:
 
 
 def text_config(model: Any) -> Any:
-    """The configuration of its layers: of a model of images and texts, which has several, that of the text's."""
+    """The configuration of its layers: for a model of images and texts, that of the text."""
     config = model.config
     if hasattr(config, "num_hidden_layers") or not hasattr(config, "get_text_config"):
         return config
@@ -119,7 +118,7 @@ _REFERENCE = re.compile(r"\b\w*eager_attention_forward\b")
 
 
 def _reference_function(module: Any) -> Any:
-    """The family's own attention in plain PyTorch, which returns its weights; None where it is not clear which that is."""
+    """The family's own attention in plain PyTorch, which returns its weights; None if it is not identifiable."""
     kind: Any = type(module)
     file, name = _reference_of(kind)
     return file.get(name)
@@ -127,7 +126,7 @@ def _reference_function(module: Any) -> Any:
 
 @cache
 def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
-    """The names of a file, and that of the function in it."""
+    """The names in a file, and that of its function."""
     # A file may have several; each module names its own.
     forward = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
     named = set(_REFERENCE.findall(_source(forward)))
@@ -142,7 +141,7 @@ def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
 
 
 def _source(what: Any) -> str:
-    """Of a module, a class or a function; nothing where there is no file of it."""
+    """The source of a module, a class or a function; "" without a file."""
     try:
         return inspect.getsource(what)
     except (OSError, TypeError):
@@ -151,7 +150,7 @@ def _source(what: Any) -> str:
 
 @dataclass
 class _Recorder:
-    """What a capture does with the model's calls of attention."""
+    """A capture's handling of the model's attention calls."""
 
     owns: Callable[[Any], bool]  # whether a module is the model's, and this thread runs it
     keep: Callable[..., None]  # (module, weights), and of how many heads they are, if these are fused already
@@ -166,7 +165,7 @@ _at_work = threading.Lock()
 
 
 def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
-    """What transformers calls in place of a kernel."""
+    """Called by transformers instead of a kernel."""
     reference = _reference_function(module)
     if reference is None:
         raise unsupported(
@@ -190,7 +189,7 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
 
 
 def _register() -> bool:
-    """Makes the function here known to transformers; whether this version can."""
+    """Registers the function with transformers; returns whether this version supports it."""
     try:
         from transformers import AttentionInterface
         from transformers.masking_utils import AttentionMaskInterface, eager_mask
@@ -240,7 +239,7 @@ def _has_own_mask(file: str) -> bool:
 
 
 def _implement(stack: ExitStack, configs: list[Any], name: str) -> None:
-    """Runs with another attention function, until the old ones are back when `stack` ends."""
+    """Switches to another attention function until `stack` ends."""
     for config in reversed(configs):  # put back are outer ones first, which change those within them
         stack.callback(setattr, config, "_attn_implementation", config._attn_implementation)
     for config in configs:
@@ -248,7 +247,7 @@ def _implement(stack: ExitStack, configs: list[Any], name: str) -> None:
 
 
 def check_model(model: Any) -> None:
-    """Refuses what no text can be explained with."""
+    """Refuses models that cannot be explained with any text."""
     if not hasattr(model, "config") or not hasattr(model, "modules"):
         raise Error(f"expected a model of transformers, found {type(model).__name__}")
     if "torch.OptimizedModule" in kinds_of(model):
@@ -266,7 +265,7 @@ def check_model(model: Any) -> None:
 
 
 def explained(model: Any) -> Any:
-    """The model of transformers that is explained, out of what may be wrapped around it; refuses what is none."""
+    """The transformers model inside any wrapper; refuses others."""
     model = unwrapped(model)
     check_model(model)
     # A transformers model has loaded transformers; others may lack it.
@@ -279,8 +278,8 @@ def explained(model: Any) -> Any:
 
 
 def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
-    """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
-    caller's say what to do.
+    """Whether to divide rows by their sums: rounded to two or three digits they miss 1 by up to a hundredth. The
+    caller's options take precedence.
     """
     if rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
         return asked | {"renormalize": True}
@@ -327,11 +326,10 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
 def capture_with(
     model: Any, keep_as: Callable[..., Any], fuse: str | None = None, see: Callable[..., None] | None = None
 ) -> Iterator[Captured]:
-    """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1.
+    """keep_as(weights, layer) returns what to keep of a call; the first call is layer 1.
 
-    fuse: heads may be fused so before: keep_as(weights, layer, heads) then gets the weights of that many heads as those
-        of one.
-    see: needs a model whose attention function can be exchanged.
+    fuse: keep_as(weights, layer, heads) may then get the weights of that many heads already fused to one.
+    see: needs a model whose attention function can be replaced.
     """
     global _recorder
     check_model(model)
@@ -409,7 +407,7 @@ def _is_rounded(weights: Any) -> bool:
 
 
 def _level_of_caller() -> int:
-    """The stacklevel, for a warning of the function that asks, of the first frame outside this package and contextlib."""
+    """The stacklevel, for a warning of the calling function, of the first frame outside this package and contextlib."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("attnflow", "contextlib"):
         level, frame = level + 1, frame.f_back
@@ -417,7 +415,7 @@ def _level_of_caller() -> int:
 
 
 def _refuse_other_attention(model: Any) -> None:
-    """Refuses models that compute another attention when asked for it than they do by themselves."""
+    """Refuses models whose attention changes when it is asked for."""
     for config in _configs(model):
         if config.model_type == "falcon" and getattr(config, "alibi", False):
             raise unsupported(
@@ -431,8 +429,8 @@ def _refuse_other_attention(model: Any) -> None:
 def _output_attentions(
     model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
 ) -> Iterator[None]:
-    """Asks for attention in the model's output, for families that do not ask for their attention function, and for versions
-    of transformers that do not let it be exchanged. With `own_masks` the model runs as if loaded with "eager".
+    """Asks for attention in the output, for families that do not use the attention interface and for versions of
+    transformers without it. With `own_masks` the model runs as if loaded with "eager".
     """
     if own_masks:
         reason = f"{type(model).__name__} masks attention only for transformers' own attention functions"

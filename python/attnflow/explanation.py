@@ -100,7 +100,7 @@ def check_target(model: Any, given: bool) -> None:
 
 
 def check_options(asked: dict[str, Any]) -> None:
-    """Tells what is wrong with them before a model runs."""
+    """Finds errors in them before a model runs."""
     _core.can_fuse(_by_number(asked, ""))
     elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
     mixing = asked.get("mixing")
@@ -113,7 +113,7 @@ def check_options(asked: dict[str, Any]) -> None:
 
 
 def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) -> list[Encoded]:
-    """The tokens of the input and, of an encoder-decoder, those that its decoder is given."""
+    """The tokens of the input and, for an encoder-decoder, those that its decoder is given."""
     parts = [encoded(model, tokenizer, given)]
     if target_text is not None and given.target is not None:
         raise Error("expected target_text or decoder_input_ids, found both")
@@ -126,7 +126,7 @@ def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) ->
 
 
 def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """target and against may be numbers: of a class, or of a token, which has the prefix."""
+    """Numbers for target and against, classes or tokens, get the prefix."""
     names = [name for name in ("target", "against") if is_whole(asked.get(name))]
     return asked | {name: f"{prefix}{int(asked[name])}" for name in names}
 
@@ -191,7 +191,7 @@ def _explain_text(
 
 
 def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
-    """What makes check=True impossible whatever the text is."""
+    """Refuses check=True where it is impossible for any text."""
     found = None
     kind = head_of(model)
     if is_joint:

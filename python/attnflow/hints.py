@@ -73,7 +73,7 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
 
 @cache
 def _known() -> frozenset[str]:
-    """Names that some function takes: what is wrong with them elsewhere is said by the core."""
+    """Names that some function takes; the core reports misuse of these."""
     asked = ("attribute", "values", "explain", "generate")
     return frozenset(name for asks in asked for name, _, _ in _core.described_options(asks)) | {"method"}
 
@@ -86,7 +86,7 @@ def unknown_option(name: str, offered: Sequence[str]) -> Error:
 
 
 def _plain(named: dict[str, Any]) -> dict[str, Any]:
-    """Positions and layers that are counted from the end, as Python does it."""
+    """Resolves positions and layers that are counted from the end, as in Python."""
 
     def is_negative(value: Any) -> bool:
         return is_whole(value) and int(value) < 0

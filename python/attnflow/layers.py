@@ -1,8 +1,8 @@
 """Where the layers of a family keep what contributions and relevance are made of.
 
-What a position writes into another is its value, weighted by attention, through the output projection. Values and weights
-are seen where attention is captured; this is the rest: the projection, the residual stream before and behind it, and the
-norms. The module of a layer says which family it is of. Another family is ten lines:
+A position writes its value, weighted by attention, through the output projection into others. Capture sees values and
+weights; this is the rest: the projection, the residual stream around it, and the norms. A layer's class determines its
+family. Another family is ten lines:
 
     attnflow.register_layer(
         MyDecoderLayer,
@@ -13,8 +13,7 @@ norms. The module of a layer says which family it is of. Another family is ten l
         ),
     )
 
-What is said here is compared with what the layer does while it runs; where they do not agree, that is an error, never a
-wrong picture.
+This is compared with what the layer computes; a mismatch is an error, never a wrong picture.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ Parts = LayerParts | Callable[[Any], LayerParts]
 
 
 def _norm_first(projection: str, norm: str) -> LayerParts:
-    """Of layers that add mlp(norm(y)) to y."""
+    """For layers that add mlp(norm(y)) to y."""
     return LayerParts(projection=projection, behind=norm, rest=lambda layer, y: y + layer.mlp(getattr(layer, norm)(y)))
 
 
@@ -157,7 +156,7 @@ def known_families() -> list[str]:
 
 
 def parts_of(module: Any) -> LayerParts | None:
-    """Of a module that is a known layer."""
+    """The parts of a module that is a known layer."""
     kind = type(module)
     parts = _registered.get(kind)
     if parts is None and kind.__module__.startswith("transformers."):

@@ -1,4 +1,4 @@
-"""Reports in notebooks: a frame that is as high as what it shows."""
+"""Reports in notebooks: a frame as high as its content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ style="width: 100%; height: {height}px; border: 0"></iframe>
 def cell_html(page: str) -> str:
     """A page as the output of a cell.
 
-    The frame has no origin, so the page can neither see nor change the notebook; all that passes is how high it is.
+    The frame has no origin, so the page can neither see nor change the notebook; it reports only its height.
     """
     return _CELL.format(id=f"attnflow-{uuid4().hex}", page=html.escape(page), height=_FIRST_HEIGHT)
 

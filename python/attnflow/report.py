@@ -1,4 +1,4 @@
-"""What an analysis found: arrays, files, pictures, and the page of a notebook's cell."""
+"""The result of an analysis: arrays, files, pictures, and the page of a notebook's cell."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Target(NamedTuple):
 
 
 def _of_core(name: str, meaning: str, method: str | None = None) -> Any:
-    """A property of the core's report; one of a method is there if that was requested."""
+    """A property of the core's report; one of a method exists if that was requested."""
 
     def read(report: Report) -> Any:
         value = getattr(report._core, name)
@@ -334,7 +334,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
 
 
 def _drawn(core: _core.Report, form: str, path: Path | None, figure: Figure) -> Any:
-    """The picture, or nothing once it is in a file."""
+    """The picture, or None if it was written to a file."""
     figures, options = _figure_options(figure)
     if path is None:
         return getattr(figures, form)(core, options)

@@ -1,4 +1,4 @@
-"""What a run of a model on a text gives for a mixing: attention, contributions or relevance."""
+"""A model's run on a text for a mixing: attention, contributions or relevance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnflow.text import Encoded, encode, encode_ids, head_of, label_of, mask_p
 
 @dataclass
 class Reading:
-    """A text as a model is given it."""
+    """A text as a model's input."""
 
     model: Any
     tokenizer: Any
@@ -33,7 +33,7 @@ class Reading:
 
 
 def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
-    """Runs the model with the mixing that is asked for, or with that which mixing="auto" stands for."""
+    """Runs the model with the requested mixing, or the one that mixing="auto" resolves to."""
     if is_encoder_decoder(reading.model):
         if asked.get("mixing") not in (None, "auto", "attention"):
             raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
@@ -54,7 +54,7 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
 
 
 def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _core.Notes) -> str:
-    """The mixing, and a note where it is not attention."""
+    """The mixing, and a note if it is not attention."""
     model = reading.model
     kind = head_of(model)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -64,14 +64,16 @@ def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _co
 
 
 def _is_causal(model: Any) -> bool:
-    """Whether the attention of the first known layer says that it looks back only."""
+    """Whether the first known layer's attention says that it only looks back."""
     for layer, _ in layers_of(model):
         return any(getattr(module, "is_causal", False) for module in layer.modules())
     return False
 
 
 def reading_position(model: Any, ids: Sequence[int]) -> int | None:
-    """Where a decoder that classifies reads the class: at the last token that is no padding. None: at the end, or elsewhere."""
+    """The last token that is not padding, where a decoder that classifies reads the class. None: at the end, or
+    elsewhere.
+    """
     padding = getattr(model.config, "pad_token_id", None)
     if padding is None or ids[-1] != padding or head_of(model) != "classification" or not _is_causal(model):
         return None
@@ -79,7 +81,7 @@ def reading_position(model: Any, ids: Sequence[int]) -> int | None:
 
 
 def read_generated(reading: Reading, asked: dict[str, Any]) -> Found:
-    """Runs the model on a prompt and what was generated, with the options of a generation."""
+    """Runs the model on a prompt and its continuation, with the options of a generation."""
     names = ("renormalize", "any_weights", "threads")
     of_rows: dict[str, Any] = {name: asked[name] for name in names if name in asked}
     mixing = asked.get("mixing") or "auto"
@@ -91,7 +93,7 @@ def read_generated(reading: Reading, asked: dict[str, Any]) -> Found:
 
 
 def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuses: bool = True) -> Found:
-    """fuses: whether the heads of attention are fused as soon as that may be."""
+    """fuses: whether to fuse attention heads as soon as possible."""
     needs = _core.mixing_info(asked["mixing"]).needs
     if needs == "attention":
         return _attention(reading, asked, notes, fuses)
@@ -201,14 +203,14 @@ def _other_head(model: Any) -> str:
 
 
 def row_of(model: Any, ids: Sequence[int]) -> Any:
-    """Numbers of tokens as a batch of one, on the model's device."""
+    """Token ids as a batch of one, on the model's device."""
     import torch
 
     return torch.tensor([list(ids)], device=next(model.parameters()).device)
 
 
 def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
-    """Token ids of one text as the model is given them, none of them padding."""
+    """Token ids of one text as the model's input, without padding."""
     row = row_of(model, ids)
     return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
 
@@ -218,7 +220,7 @@ def model_name(model: Any) -> str:
 
 
 def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
-    """The tokens of an input, which are the model's."""
+    """The tokens of an input, checked against the model."""
     if given.ids is not None:
         check_ids(model, given.ids)
         return encode_ids(tokenizer, given.ids, given.types)
@@ -249,7 +251,7 @@ def check_ids(model: Any, ids: Sequence[int]) -> None:
 
 
 def positions(model: Any) -> int | None:
-    """How many tokens the model has positions for, where it says so."""
+    """The number of positions that the model declares, if any."""
     import torch
 
     most = getattr(text_config(model), "max_position_embeddings", None)

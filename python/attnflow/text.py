@@ -1,4 +1,4 @@
-"""What a tokenizer and a model of transformers say of a text, in the terms of the report document."""
+"""A text as a transformers tokenizer and model see it, in the terms of the report document."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Encoded:
 def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = None, **how: Any) -> Encoded:
     """The tokens of a text, or of a pair of texts, with the template around it.
 
-    Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
-    as people read them, and they are in no words.
+    Only fast tokenizers (of the library tokenizers) give each token's place. Otherwise tokens are shown one by one, in
+    readable form, and belong to no words.
     """
     given = {name: text} | ({} if pair is None else {"text_pair": pair}) | how
     is_fast = getattr(tokenizer, "is_fast", False)
@@ -87,9 +87,9 @@ def _types(encoding: Any) -> list[int] | None:
 
 
 def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) -> Encoded:
-    """Token ids as they are, in the text, or the two texts, that they are decoded to.
+    """Token ids as they are, with the text, or the two texts, that they decode to.
 
-    What decodes to a text whose tokens are others stands in the text of its tokens one by one.
+    Ids whose text has other tokens stand in the joined text of their tokens.
     """
     ids = list(ids)
     ways: tuple[dict[str, Any], ...] = ({}, {"add_special_tokens": False})
@@ -120,7 +120,7 @@ def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) 
 
 
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
-    """The texts that token ids may be of: what a template of at most one special token at each end has inside, cut at
+    """Candidates for the texts of token ids: without a template of at most one special token at each end, cut at
     special tokens, as pairs are, and as a whole.
     """
     special = [is_special(tokenizer, token) for token in ids]
@@ -150,8 +150,8 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
 
 
 def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
-    """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end, which may be
-    several tokens (mBART's end and language).
+    """The decoder's input for a text: its first token, then the text without its end, which may be several tokens
+    (mBART's end and language).
     """
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
@@ -172,7 +172,9 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
-    """Behind the last token of the text itself: what follows the tokenizer has added. Special tokens that the text spells stay."""
+    """The end of the text's own last token: tokens that the tokenizer added follow. Keeps special tokens that the text
+    spells.
+    """
     end = len(encoded.ids)
     if encoded.texts:
         _, places = encoded.texts[0]
@@ -200,7 +202,7 @@ def require_words(tokenizer: Any) -> None:
 def predictions(
     model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any, position: int | None = None
 ) -> list[Said]:
-    """What the model said in this run, as far as its head says something that a report has.
+    """The model's predictions in this run, for heads that a report knows.
 
     position: where a decoder's next token is wanted, if not at the end.
     """
@@ -232,13 +234,13 @@ def mask_positions(tokenizer: Any, ids: Sequence[int]) -> list[int]:
 
 
 def label_of(model: Any) -> Callable[[int], str]:
-    """What the classes of a model are called, by their numbers."""
+    """Names the model's classes by number."""
     names = model.config.id2label or {}
     return lambda label: str(names.get(label, f"LABEL_{label}"))
 
 
 def word_to_ids(tokenizer: Any, word: str) -> list[int]:
-    """The tokens of a word as it stands inside a sentence, behind a space."""
+    """The tokens of a word inside a sentence, after a space."""
     if not word:
         return []
     whole = {"add_special_tokens": False}
@@ -257,7 +259,7 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
 
 
 def head_of(model: Any) -> str | None:
-    """What the model predicts: classification, masked or next; None for heads that a report says nothing of."""
+    """What the model predicts: classification, masked or next; None for other heads."""
     from transformers.models.auto import modeling_auto
 
     names = {kind.__name__ for kind in type(model).__mro__}
@@ -275,12 +277,12 @@ def head_of(model: Any) -> str | None:
 
 
 def numbers(tensor: Any) -> Any:
-    """Of a tensor of any type and device, float32 for the core."""
+    """A tensor of any type and device as float32 for the core."""
     return tensor.detach().float().cpu().contiguous().numpy()
 
 
 def readable(tokenizer: Any, token: int) -> str:
-    """A token as people read it: without the marks of spaces and bytes that some tokenizers use."""
+    """A token in readable form: without the marks of spaces and bytes that some tokenizers use."""
     piece = tokenizer.convert_ids_to_tokens(int(token))
     if piece is None:  # vocabularies of models may be larger than those of their tokenizers
         return f"<id {token}>"
@@ -299,13 +301,13 @@ def readable(tokenizer: Any, token: int) -> str:
 
 
 def spelled(tokenizer: Any, token: int) -> str:
-    """A token of a report, which joins the bytes of a character itself: they stay as the tokenizer writes them."""
+    """A token for a report, which joins the bytes of a character itself: they stay as the tokenizer writes them."""
     piece = _cut_bytes(tokenizer, token)
     return readable(tokenizer, token) if piece is None else piece
 
 
 def _cut_bytes(tokenizer: Any, token: int) -> str | None:
-    """The piece of a token that is bytes, of which not all are whole characters."""
+    """The piece of a token whose bytes are not all whole characters."""
     piece = tokenizer.convert_ids_to_tokens(int(token))
     found = None if piece is None else _bytes_of(str(piece))
     if found is None or "\ufffd" not in found.decode(errors="replace"):
@@ -314,8 +316,7 @@ def _cut_bytes(tokenizer: Any, token: int) -> str | None:
 
 
 def _bytes_of(piece: str) -> bytes | None:
-    """The bytes that a piece stands for by byte fallback ("<0xC3>"), or where tokenizers write bytes as characters
-    (GPT-2's table)."""
+    """A piece's bytes by byte fallback ("<0xC3>"), or by GPT-2's table of characters for bytes."""
     if re.fullmatch("<0x[0-9A-Fa-f]{2}>", piece):
         return bytes([int(piece[3:5], 16)])
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]

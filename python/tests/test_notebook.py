@@ -1,4 +1,4 @@
-"""What a notebook shows."""
+"""Output in a notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel: what an index and other machines ask of it, and the Python versions that this machine has."""
+"""The wheel: requirements of an index and other machines, and the Python versions of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work: other threads run, Ctrl-C ends it, a bar says how far it is; importing costs little."""
+"""Long work: other threads run, Ctrl-C ends it, a bar shows progress; importing costs little."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus in one process, into Parquet files; work that was ended is resumed."""
+"""A corpus in one process, into Parquet files; interrupted work can be resumed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _TABLES = {
 
 
 def _require_rows(dataset: Any) -> None:
-    """Before the first row is explained: rows, and what writes them."""
+    """Before the first row is explained: checks the rows and the packages that write them."""
     advice = next((f"; pass its {rows}" for method, rows in _TABLES.items() if hasattr(dataset, method)), "")
     if advice or isinstance(dataset, str | Mapping) or not (_is_indexed(dataset) or isinstance(dataset, Iterable)):
         raise Error(
@@ -108,7 +108,7 @@ def _require_rows(dataset: Any) -> None:
 
 
 def _rows_in(path: Path) -> int:
-    """Of a file that is there; the last of a dataset that has grown since has too few."""
+    """The number of rows in an existing file; the last of a dataset that has grown since has too few."""
     if not path.exists():
         return 0
     import pyarrow.parquet as pq
@@ -118,7 +118,7 @@ def _rows_in(path: Path) -> int:
 
 
 def _refuse_beyond(place: Path, rows: int, rows_per_file: int) -> None:
-    """Files with rows behind the last one of the dataset are of another one."""
+    """Files with rows after the last one of the dataset belong to another one."""
     for path in sorted(place.glob("rows-*.parquet")):
         number = int(path.stem.split("-")[1])
         kept = _rows_in(path)
@@ -158,8 +158,8 @@ def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
 
 
 def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
-    """The number of each part, how many rows it has, and a function that gives them. What can be asked for single rows is
-    only read where it is needed.
+    """The number of each part, its number of rows, and a function that gives them. Reads a dataset that can be indexed
+    only where needed.
     """
     if _is_indexed(dataset):
         whole: Any = dataset
@@ -180,12 +180,12 @@ def _is_indexed(dataset: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Of an option: arrays, ranges and other sequences."""
+    """An option's arrays, ranges and other sequences as plain values."""
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
-    """Writes what the folder's rows are made by, or compares it."""
+    """Writes what the folder's rows are made with, or compares it."""
     # Threads change no number.
     asked = {
         name: value for name, value in sorted(explainer.options.items()) if value is not None and name != "threads"
@@ -224,7 +224,7 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _replace(path: Path, content: bytes, only_new: bool = False) -> None:
-    """A whole file or none, whenever the process ends; with `only_new`, what another one wrote first stays."""
+    """Writes a whole file or none, even if the process is killed; with `only_new`, an existing file stays."""
     beside = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
     try:
         _write_through(open(beside, "wb"), content)

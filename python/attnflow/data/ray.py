@@ -14,7 +14,7 @@ Load = Callable[[], tuple[Any, Any]]
 
 
 class Worker:
-    """What an actor holds: the model, loaded once."""
+    """An actor's model, loaded once."""
 
     def __init__(self, load: Load, column: str, target_column: str | None, index: str | None, options: Any) -> None:
         import torch
@@ -24,7 +24,7 @@ class Worker:
         self._index = index
 
     def __call__(self, batch: Any) -> Any:
-        """A table of the dataset's columns to one of the schema."""
+        """Turns a table of the dataset's columns into one of the schema."""
         return table_of([self._explainer.row(_number_of(row, self._index), row) for row in batch.to_pylist()])
 
 

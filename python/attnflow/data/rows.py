@@ -1,4 +1,4 @@
-"""What is kept of a report in a corpus, and how a row of text becomes one."""
+"""A report's row in a corpus, and how a row of text becomes one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def schema() -> pyarrow.Schema:
 
 
 def row_of(report: Report) -> dict[str, Any]:
-    """The last layer's row of the report's output token, and what the model said."""
+    """The last layer's row of the report's output token, and the model's prediction."""
     found: dict[str, Any] = {
         "tokens": report.tokens,
         "special": report.special,
@@ -69,7 +69,7 @@ def row_of(report: Report) -> dict[str, Any]:
 
 
 def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of every row; what is wrong with them is an error."""
+    """The options of every row; refuses wrong ones."""
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
         raise Error("keep_attention: expected False for a corpus, whose rows hold no attention, found True")
@@ -99,8 +99,8 @@ class Explainer:
             require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at fault, its
-        column `error` says so; an error in the model, the machine or the options is raised.
+        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at
+        fault, its column `error` says so; an error in the model, the machine or the options is raised.
         """
         found: dict[str, Any] = {"index": index}
         try:
@@ -146,7 +146,7 @@ def _is_of_row(error: Error) -> bool:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
-    """Rows as a table of the schema; what a row lacks is absent."""
+    """Rows as a table of the schema; missing values are null."""
     import pyarrow as pa
 
     made = schema()

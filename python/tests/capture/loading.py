@@ -1,4 +1,4 @@
-"""Models of tests/golden as transformers loads them, and what all tests of loaded models import."""
+"""Models of tests/golden as transformers loads them, and common imports of their tests."""
 
 from __future__ import annotations
 

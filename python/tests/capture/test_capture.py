@@ -392,7 +392,7 @@ class Traps(PackageTest):
 
 
 class Plain:
-    """A tokenizer that makes so many tokens of any text."""
+    """A tokenizer that makes a fixed number of tokens of any text."""
 
     mask_token_id = None
 

@@ -1,8 +1,8 @@
-"""Edges of loaded models are those of the program on the same weights, family by family, and have the laws of their kind.
+"""Edges of loaded models equal those of the program on the same weights, family by family, and obey their laws.
 
-Tiny models with random weights, as tests/families makes and saves them. Compared are float32 computations in another order:
-differences are those of a row of contributions to its largest, and of a layer of relevance to its largest, since rows in which
-everything cancels have no digits of their own.
+Tiny models with random weights, as tests/families makes and saves them. The float32 computations differ in order, so
+differences are relative to the largest value of a row of contributions, and of a layer of relevance, since rows in
+which everything cancels have no accurate digits.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ ALL = {
 
 
 class Saved:
-    """A family's model as the program and transformers read it."""
+    """A family's model for the program and transformers."""
 
     def __init__(self, name: str, folder: Path) -> None:
         family = families.FAMILIES[name]
@@ -180,14 +180,14 @@ class SameAsProgram(EdgesTest):
             self.same(bert, None, target="cabinets")
 
     def test_heads_of_classifiers(self) -> None:
-        """Whose functions are modules, or none."""
+        """Their functions are modules, or missing."""
         golden = ROOT / "tests" / "golden" / "models"
         for name in ("bert_classification", "roberta_classification", "distilbert_classification"):
             with self.subTest(name):
                 self.same(Golden(golden / name), "relevance")
 
     def test_agreement(self) -> None:
-        """Also where the output token is another than that at which the prediction is made."""
+        """Also if the output token is not the prediction's."""
         bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
         llama = self.saved("llama classes")  # reads the class before its last token, which is padding
         for saved in (gpt2, classes, llama):
@@ -291,7 +291,7 @@ class Laws(EdgesTest):
 
 
 class Users(EdgesTest):
-    """Families of a user's own, and what is no such layer."""
+    """A user's own families, and unsuitable layers."""
 
     def test_a_registered_layer(self) -> None:
         class Another(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
@@ -353,7 +353,7 @@ class Users(EdgesTest):
             given_tensor(torch.nn.Linear(1, 1), (), {})
 
     def test_projections_that_keep_their_bias_as_a_method(self) -> None:
-        """As quantised layers of PyTorch do."""
+        """As in quantized layers of PyTorch."""
 
         class Quantised(torch.nn.Module):
             def __init__(self, linear: torch.nn.Linear) -> None:

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run, show their pages, and stand there with what they say."""
+"""The notebooks of the documentation run, show their pages, and are stored with their outputs."""
 
 from __future__ import annotations
 

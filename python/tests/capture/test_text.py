@@ -1,4 +1,4 @@
-"""What explain() says of the text and of the prediction is what the program says."""
+"""explain() and the program agree on the text and on the prediction."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHORT_TEXTS = (
 
 
 class Slow:
-    """A tokenizer that says nothing of places."""
+    """A tokenizer that gives no places."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.get_special_tokens_mask = tokenizer.get_special_tokens_mask
@@ -107,7 +107,7 @@ class SameAsProgram(PackageTest):
 
 
 class Readable(PackageTest):
-    """Bytes that are no whole character have one form, that of the program, however a tokenizer spells them."""
+    """Bytes that are no whole character have one form, the program's, however a tokenizer spells them."""
 
     def test_parts_of_characters(self) -> None:
         byte_level = loaded("roberta_masked_lm")[1]
@@ -262,7 +262,7 @@ class Target(PackageTest):
 
 
 class Fusing(PackageTest):
-    """Heads that are fused as layers come are those of the whole stack, to the bit: the same C++ sums them in the same order."""
+    """Heads fused layer by layer equal those of the whole stack, to the bit: the same C++ sums them in the same order."""
 
     def test_is_what_all_heads_give(self) -> None:
         model, tokenizer = loaded()
