@@ -1,7 +1,4 @@
-"""Frameworks' attention as NumPy arrays.
-
-Imports no framework: an array's abilities identify it.
-"""
+"""Frameworks' attention as NumPy arrays; imports no framework: an array's abilities identify it."""
 
 from __future__ import annotations
 
@@ -178,11 +175,10 @@ def _refuse_whole_output(given: Sequence[Any]) -> None:
 
 
 def as_layers(attentions: Any, finished: bool = False) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Any form of attention as a list of layers [head, query, key] of one type, and finished contributions [layer,
-    query, key] as a list of layers [query, key]: one of the two lists is empty.
+    """Layers [head, query, key] of one type, and finished contributions as layers [query, key]: one list is empty.
 
-    finished: whether [layer, query, key] is contributions. Otherwise [query, key] in a list of layers is attention with
-        fused heads, and in one array a dimension is missing, either of two.
+    finished: whether [layer, query, key] is contributions. Otherwise [query, key] in a list of layers has fused heads,
+        and in one array a dimension is missing, either of two.
     """
     given = attentions
     if given is None:

@@ -8,9 +8,9 @@ While rules() are active, a model computes the same numbers with a different gra
     a function of one number, f(z)  is z times the constant f(z) / z
     softmax                         as it is
 
-Rules belong to functions of PyTorch, so they hold for any layer. Parameters are constants meanwhile, which identifies
-products of two activations. Functions that are known not to be linear and have no rule are refused; all others are
-taken to be linear (sums, views, selections) and keep their gradient.
+Rules belong to PyTorch functions, so they hold for any layer. Parameters are constants meanwhile, which identifies
+products of two activations. Functions known not to be linear, without a rule, are refused; all others count as linear
+(sums, views, selections).
 """
 
 from __future__ import annotations

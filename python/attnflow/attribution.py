@@ -26,12 +26,12 @@ def attribute(
 ) -> Report:
     """Raw attention, rollout and flow of one input (`method` says which).
 
-    attentions: what `output_attentions=True` gives (a tuple of layers [1, head, query, key], or the whole output; of
-        generate() all of its steps, over the prompt and all generated tokens but the last), a list of layers
+    attentions: the result of `output_attentions=True` (a tuple of layers [1, head, query, key], or the whole output;
+        from generate() all of its steps, over the prompt and all generated tokens but the last), a list of layers
         [head, query, key], or [query, key] of averaged heads, one array [layer, head, query, key], a cache of
-        TransformerLens, or, with a `mixing` that says what they are, finished contributions [layer, query, key].
+        TransformerLens, or, with a `mixing` that says which, finished contributions [layer, query, key].
     tokens: a text for each position; special: which of them are special, such as [CLS].
-    name: what the report is called.
+    name: the report's name.
     """
     return _report(attentions, tokens, special, name, dict(options))
 
@@ -101,7 +101,7 @@ def raw(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]
 
 @describes_options("values")
 def rollout(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
-    """Attention rollout to the input: [layer, output_token, input_token]. Row [-1, 0] shows what the first token depends on.
+    """Attention rollout to the input: [layer, output_token, input_token]; row [-1, 0]: what the first token depends on.
 
     Weights are shares: a token depends on an input token by the sum, over all paths between them, of the product of the
     weights along the path (Abnar and Zuidema, ACL 2020).
@@ -114,8 +114,8 @@ def flow(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64
     """Attention flow down to the input: [layer, output_token, input_token].
 
     Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
-    tokens, only the row of `output_token` is computed unless output_token="all". only_output_token=True computes that row
-    alone for a text of any length, which is much faster. attribute() also returns how far each value is certified, and
-    where flow is set by the first or last layer alone.
+    tokens, only the row of `output_token` is computed unless output_token="all". only_output_token=True computes only
+    that row at any length, which is much faster. attribute() also returns how far each value is certified, and where
+    flow is set by the first or last layer alone.
     """
     return _values("flow", attentions, options)

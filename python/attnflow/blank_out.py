@@ -71,10 +71,7 @@ def _blanked_values(
     position: int | None,
     groups: Sequence[Sequence[int]],
 ) -> tuple[float, list[float | None]]:
-    """score_of() the text, and with each group blanked.
-
-    All use one kernel, which may differ from the one that attention was captured from.
-    """
+    """score_of() the text, and with each group blanked, by one kernel, perhaps not the one that attention is from."""
     import torch
 
     ids = inputs["input_ids"]

@@ -1,7 +1,6 @@
 """A model's attention some rows at a time, with heads fused at once: memory never holds all heads and rows.
 
-Only for reference functions in which each query's weights and output certainly depend on that query alone: those made
-of known statements only.
+Only for reference functions made of known statements, in which each query's weights and output depend on it alone.
 """
 
 from __future__ import annotations
@@ -86,10 +85,7 @@ def _kept(shape: tuple[int, ...]) -> Any:
 
 
 def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, options: Any) -> tuple[Any, Any]:
-    """The output of a reference function, and its weights with fused heads: float64 [batch, 1, query, key].
-
-    inputs: module, query, key, value, mask.
-    """
+    """A reference function's output and fused weights, float64 [batch, 1, query, key]; inputs: module, q, k, v, mask."""
     import torch
 
     module, query, key, value, mask = inputs

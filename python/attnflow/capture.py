@@ -1,13 +1,13 @@
 """The attention of any Transformers model, while it runs.
 
 SDPA and flash kernels never make the attention weights, and `output_attentions=True` refuses them or reloads the model.
-transformers allows a loaded model's attention function to be replaced: here by one that calls the family's own
-reference function, which every modeling file has for attn_implementation="eager", and keeps the weights. So soft caps,
-learned sinks, position biases and windows are the family's own; nothing is recomputed.
+transformers lets a loaded model's attention function be replaced: here by one that calls the family's own reference
+function, which every modeling file has for attn_implementation="eager", and keeps the weights. So soft caps, learned
+sinks, position biases and windows are the family's own; nothing is recomputed.
 
-Calls are identified by module and order, not by layer number, which modules may lack or repeat. A mismatch with the
-layers that the model declares is an error, never a wrong picture. Families that never ask for an attention function, or
-mask only for transformers' own functions, are asked for `output_attentions` instead.
+Calls are identified by module and order; layer numbers may be missing or repeated. A mismatch with the declared layers
+is an error, never a wrong picture. Families that never ask for an attention function, or mask only for transformers'
+own functions, are asked for `output_attentions` instead.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Captured:
     def attentions(self) -> tuple[Any, ...]:
         """The weights of each layer, in the order in which the model ran them: [batch, head, query, key].
 
-        For an encoder-decoder, the layers cover source and target tokens together: first the encoder's layers, then two
-        for each decoder layer, its attention to the target and its attention to the source.
+        For an encoder-decoder, layers cover source and target tokens together: first the encoder's layers, then two for
+        each decoder layer, its attention to the target and to the source.
         """
         if is_encoder_decoder(self.model):
             return joint_of(self.model, self.calls).layers()
@@ -97,9 +97,7 @@ def _one_stack(names: Sequence[str]) -> bool:
 
 
 def _layers_of(model: Any) -> int | None:
-    """The model's declared number of attention layers; None if undeclared, or if they are no single stack: randomly
-    ordered patches.
-    """
+    """The declared number of attention layers; None if undeclared, or if they are no stack: randomly ordered patches."""
     if model.config.model_type == "vit_mae":
         return None
     return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -278,9 +276,7 @@ def explained(model: Any) -> Any:
 
 
 def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
-    """Whether to divide rows by their sums: rounded to two or three digits they miss 1 by up to a hundredth. The
-    caller's options take precedence.
-    """
+    """Divides rows rounded to two or three digits, which miss 1 by up to 0.01, unless the options say otherwise."""
     if rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
         return asked | {"renormalize": True}
     return asked
@@ -307,11 +303,11 @@ def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
 def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """Keeps the attention of the model's runs inside the `with` block, whatever its kernel; only the last run is kept.
 
-    with attnflow.capture(model) as captured:
-        model(**inputs)
-    attnflow.show(captured, tokens)
+        with attnflow.capture(model) as captured:
+            model(**inputs)
+        attnflow.show(captured, tokens)
 
-    fuse: "mean", "max" or "min" fuses the heads of each layer as it arrives, so that a layer takes n^2 numbers instead of
+    fuse: "mean", "max" or "min" fuses each layer's heads as it arrives, so that a layer takes n^2 numbers instead of
         n^2 for each head. The weights are then float64 with a single head.
     """
     if "torch.OptimizedModule" not in kinds_of(model):
@@ -429,9 +425,7 @@ def _refuse_other_attention(model: Any) -> None:
 def _output_attentions(
     model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
 ) -> Iterator[None]:
-    """Asks for attention in the output, for families that do not use the attention interface and for versions of
-    transformers without it. With `own_masks` the model runs as if loaded with "eager".
-    """
+    """Asks for attention in the output, if it cannot be replaced; `own_masks`: runs as if loaded with "eager"."""
     if own_masks:
         reason = f"{type(model).__name__} masks attention only for transformers' own attention functions"
     elif exchangeable:

@@ -1,8 +1,8 @@
 """Edges of a loaded model's layers other than attention: contributions, and relevance for one prediction.
 
-Hooks record a layer's input and output (attnflow.layers says where); the C++ library turns them into one matrix, layer
-by layer, so that memory holds only one layer's vectors. Relevance needs a backward pass: the model runs once, then its
-layers once more from the top, each with its own graph.
+Hooks record a layer's input and output (attnflow.layers says where); the C++ library makes one matrix of them, so
+memory holds only one layer's vectors. Relevance needs a backward pass: the model runs once, then its layers once more
+from the top, each with its own graph.
 """
 
 from __future__ import annotations
@@ -289,10 +289,7 @@ def relevance(
     choice: _core.TargetChoice,
     keep: Callable[[Any, int], Any],
 ) -> Found:
-    """mixing: relevance or relevance-by-head. logits_of(output): the target's logits and their position.
-
-    Uses gradient checkpointing with a checkpoint at every layer: only the layers' inputs are kept.
-    """
+    """logits_of(output): the target's logits and position. Checkpoints every layer: only the layers' inputs are kept."""
     import torch
 
     from attnflow.attnlrp import rules

@@ -60,15 +60,17 @@ def explain(
     check: bool | None = None,
     **options: Unpack[TextOptions],
 ) -> Any:
-    """What each output of a loaded Transformers model depends on in a text, as a report; of several texts, a report each.
+    """What each output of a loaded Transformers model depends on in a text, as a report; for several texts, a report
+    each.
 
     The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
-    text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output, whose
-        attention_mask says what is padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
-    target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
-        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
-    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
-        at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
+    text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output,
+        whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
+    target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
+        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
+        otherwise.
+    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is
+        made at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}")

@@ -39,14 +39,13 @@ def generate(
 ) -> Report:
     """Continues a prompt with a loaded decoder of Transformers, and says what each generated token depends on.
 
-    The text is made by the model's own generate(), with its kernels and its cache. Then one pass reads prompt and text
-    again; the report is of its attention (or contributions, see `mixing`): row t of its arrays is that of the position
-    that chose generated token t.
+    The model's own generate() makes the text, with its kernels and its cache. One more pass over prompt and text gives
+    the attention (or contributions, see `mixing`): row t of the report's arrays is of the position that chose generated
+    token t.
 
     prompt: a text, or its token ids as the tokenizer returns them.
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
-    chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system's turn before
-        it.
+    chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system turn before it.
     ignore_end: continues past a token that ends the text.
     generation: further arguments of model.generate(), such as {"num_beams": 4} or {"repetition_penalty": 1.2}.
     """
@@ -212,9 +211,7 @@ def _ends(model: Any) -> set[int]:
 
 
 def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-    """The generated text, and in it the bytes of each token: whole characters; all pieces of a character have its
-    place.
-    """
+    """The generated text, and each token's bytes in it, whole characters: all pieces of a character have its place."""
     decode = partial(tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     # After the end of the prompt, to keep a leading space.
     context = list(prompt[-4:])

@@ -1,7 +1,4 @@
-"""The names in annotations, so that typing.get_type_hints() knows them.
-
-NumPy is imported when a hint is looked at, not with the package.
-"""
+"""The names in annotations, for typing.get_type_hints(). NumPy is imported only when a hint is looked at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Inputs as callers give them: a text, two as a pair, or token ids as tokenizers return them.
 
-A list holds several, each explained separately. Other iterables are refused by name: a mapping's keys or the letters of
-a text are no texts.
+A list holds several. Other iterables are refused by name: a mapping's keys or the letters of a text are no texts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Encoder-decoders: the attention of the encoder, of the decoder, and from one to the other, as one graph.
 
 Source and target tokens are one set. A decoder layer becomes two: its attention to the target, then to the source.
-Source tokens keep to themselves there, as target tokens do in the encoder's layers. So rollout and flow of a target
-token reach the words of the source.
+Source tokens keep to themselves in both, as target tokens do in the encoder's layers. So a target token's rollout and
+flow reach the words of the source.
 """
 
 from __future__ import annotations

@@ -32,13 +32,13 @@ class LayerParts:
 
     projection: the attention's output projection; its output is added to x, which gives y.
     written_norm: an RMS norm between the projection and the addition, if any (Gemma 2).
-    behind: the module that receives y: the norm before the feed-forward network or, in layers whose norms come after their
-        blocks (BERT), the norm after attention. Empty if the feed-forward network runs in parallel with attention (GPT-NeoX).
+    behind: the module that receives y: the norm before the feed-forward network or, in layers whose norms come after
+        their blocks (BERT), the norm after attention. Empty if the feed-forward network is parallel to attention
+        (GPT-NeoX).
     last_norm: the norm after the feed-forward network, in layers whose norms come after their blocks.
-    attention: the attention module, if the feed-forward network runs in parallel with it. It receives x after a norm (in
-        Cohere, the same norm as the network).
-    rest: a function; rest(layer, y) returns the layer's output for y, computed for each position separately. Only value
-        zeroing needs it.
+    attention: the attention module, if parallel to the feed-forward network; its input is x after a norm (in Cohere,
+        the network's).
+    rest: a function; rest(layer, y) is the layer's output for y, each position separately. Only value zeroing needs it.
     """
 
     projection: str

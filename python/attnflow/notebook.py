@@ -30,9 +30,8 @@ style="width: 100%; height: {height}px; border: 0"></iframe>
 
 
 def cell_html(page: str) -> str:
-    """A page as the output of a cell.
-
-    The frame has no origin, so the page can neither see nor change the notebook; it reports only its height.
+    """A page as a cell's output. The frame has no origin, so the page cannot access the notebook; it reports its
+    height.
     """
     return _CELL.format(id=f"attnflow-{uuid4().hex}", page=html.escape(page), height=_FIRST_HEIGHT)
 

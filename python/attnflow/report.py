@@ -91,8 +91,7 @@ class Report(Tabular):
     """Raw attention, rollout and flow between the tokens of one input: those that were requested.
 
     Arrays are [layer, output_token, input_token]: `layers` names the first dimension, `output_tokens` the second
-    (`flow_layers` and `flow_output_tokens` for flow) and `tokens` the last. They share the report's memory and are
-    read-only.
+    (`flow_layers` and `flow_output_tokens` for flow) and `tokens` the last. They share the report's memory, read-only.
     """
 
     def __init__(self, core: _core.Report) -> None:
@@ -244,9 +243,9 @@ class Report(Tabular):
     def columns(self) -> dict[str, Any]:
         """The values as columns of equal length, one row for each layer, output token and input token.
 
-        The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token, input_text,
-        input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255) where flow was not
-        computed, and the other methods are missing at layers that only flow has.
+        The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token,
+        input_text, input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255)
+        where flow was not computed, as are other methods at layers that only flow has.
         """
         import numpy as np
 

@@ -71,9 +71,7 @@ def _is_causal(model: Any) -> bool:
 
 
 def reading_position(model: Any, ids: Sequence[int]) -> int | None:
-    """The last token that is not padding, where a decoder that classifies reads the class. None: at the end, or
-    elsewhere.
-    """
+    """The last token without padding, where a decoder reads the class; None: at the end, or not such a decoder."""
     padding = getattr(model.config, "pad_token_id", None)
     if padding is None or ids[-1] != padding or head_of(model) != "classification" or not _is_causal(model):
         return None

@@ -43,8 +43,7 @@ class Encoded:
 def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = None, **how: Any) -> Encoded:
     """The tokens of a text, or of a pair of texts, with the template around it.
 
-    Only fast tokenizers (of the library tokenizers) give each token's place. Otherwise tokens are shown one by one, in
-    readable form, and belong to no words.
+    Only fast tokenizers (of the library tokenizers) give places. Otherwise tokens are in readable form and in no words.
     """
     given = {name: text} | ({} if pair is None else {"text_pair": pair}) | how
     is_fast = getattr(tokenizer, "is_fast", False)
@@ -87,10 +86,7 @@ def _types(encoding: Any) -> list[int] | None:
 
 
 def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) -> Encoded:
-    """Token ids as they are, with the text, or the two texts, that they decode to.
-
-    Ids whose text has other tokens stand in the joined text of their tokens.
-    """
+    """Token ids with the one or two texts that they decode to, or, if that text has other tokens, each token's text."""
     ids = list(ids)
     ways: tuple[dict[str, Any], ...] = ({}, {"add_special_tokens": False})
     for texts in _decoded(tokenizer, ids):
@@ -120,9 +116,7 @@ def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) 
 
 
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
-    """Candidates for the texts of token ids: without a template of at most one special token at each end, cut at
-    special tokens, as pairs are, and as a whole.
-    """
+    """Candidates for the texts: without a template's special tokens at the ends, cut at special tokens, and whole."""
     special = [is_special(tokenizer, token) for token in ids]
     read = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
     found: list[tuple[str, str | None]] = []
@@ -150,9 +144,7 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
 
 
 def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
-    """The decoder's input for a text: its first token, then the text without its end, which may be several tokens
-    (mBART's end and language).
-    """
+    """The decoder's input: its first token, then the text without its end, perhaps several tokens (mBART's)."""
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
@@ -172,9 +164,7 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
-    """The end of the text's own last token: tokens that the tokenizer added follow. Keeps special tokens that the text
-    spells.
-    """
+    """The end of the text's last token, before tokens that the tokenizer added; special tokens in the text stay."""
     end = len(encoded.ids)
     if encoded.texts:
         _, places = encoded.texts[0]
@@ -202,10 +192,7 @@ def require_words(tokenizer: Any) -> None:
 def predictions(
     model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any, position: int | None = None
 ) -> list[Said]:
-    """The model's predictions in this run, for heads that a report knows.
-
-    position: where a decoder's next token is wanted, if not at the end.
-    """
+    """The run's predictions, for heads that a report knows. position: a decoder's next token, if not at the end."""
     ids = parts[-1].ids
     before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
     kind = head_of(model)

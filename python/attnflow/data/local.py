@@ -40,18 +40,18 @@ def explain(
 ) -> int:
     """Explains every row of a dataset into a folder of Parquet files, and returns how many rows this call added.
 
-    dataset: an iterable of texts or mappings, such as a list, a generator, or a Hugging Face dataset (streamed or not). It
-        must have the same order every time.
-    folder: receives one file for every `rows_per_file` rows. Each file is written under a temporary name and then renamed,
-        so a file that exists is complete. A second call continues with the missing files; a killed process loses only the
-        file that it was working on. A folder made with other options, another model or another dataset is refused, as far
-        as names, types and the first text of each file tell.
+    dataset: an iterable of texts or mappings, such as a list, a generator, or a Hugging Face dataset (streamed or not),
+        in the same order every time.
+    folder: receives one file for every `rows_per_file` rows, written under a temporary name and then renamed, so a file
+        that exists is complete. A second call continues with the missing files; a killed process loses only its current
+        file. A folder made with other options, another model or another dataset is refused, as far as names, types and
+        the first text of each file tell.
     column: the column with the text.
-    target_column: for encoder-decoders, the column with the text that the decoder is given.
-    worker, workers: for several processes that share a folder: the number of this process, from 0, and how many there are.
+    target_column: for encoder-decoders, the column with the decoder's text.
+    worker, workers: for several processes that share a folder: this process's number, from 0, and their total.
 
-    If a row cannot be explained, its column `error` holds the message; an error in the model, the machine or the options
-    stops the work. schema() describes the columns, and read() returns the table.
+    If a row cannot be explained, its column `error` holds the message; an error in the model, the machine or the
+    options stops the work. schema() describes the columns, and read() returns the table.
     """
     if rows_per_file < 1 or not 0 <= worker < workers:
         raise Error(
@@ -158,9 +158,7 @@ def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
 
 
 def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
-    """The number of each part, its number of rows, and a function that gives them. Reads a dataset that can be indexed
-    only where needed.
-    """
+    """Each part's number, number of rows, and a function for them, which alone reads a dataset that can be indexed."""
     if _is_indexed(dataset):
         whole: Any = dataset
         for number, begin in enumerate(range(0, len(whole), size)):

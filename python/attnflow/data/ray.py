@@ -56,12 +56,12 @@ def explain_ray(
     gpus: float = 0,
     **options: Unpack[TextOptions],
 ) -> Any:
-    """Explains every row of a ray.data.Dataset. Returns a dataset with the columns of schema(), for write_parquet() and others.
+    """Explains every row of a ray.data.Dataset; returns a dataset with schema()'s columns, for write_parquet() and
+    others.
 
     load: a function without arguments that returns (model, tokenizer). It runs once in each of the `workers`.
-    index: the column that holds the row's number, kept as `index` in the result; -1 without it. Ray does not keep the order
-        of rows.
-    cpus, gpus: the resources of the cluster that one worker takes. On CPUs, a worker uses `threads` threads, 1 by default.
+    index: the column with the row's number, kept as `index`; -1 without it. Ray does not keep the order of rows.
+    cpus, gpus: a worker's resources in the cluster. On CPUs, a worker uses `threads` threads, 1 by default.
     """
     try:
         import ray.data

@@ -100,7 +100,7 @@ class Explainer:
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
         """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at
-        fault, its column `error` says so; an error in the model, the machine or the options is raised.
+        fault, its column `error` says so; errors in the model, the machine or the options are raised.
         """
         found: dict[str, Any] = {"index": index}
         try:

@@ -1,5 +1,4 @@
-"""Is attention captured right, family by family? Tiny models with random weights, against the family's own
-output_attentions.
+"""Is attention captured right, family by family? Tiny random models, against their own output_attentions.
 
     architectures.py      prints the table in docs/python.md
 

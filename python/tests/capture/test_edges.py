@@ -1,8 +1,7 @@
 """Edges of loaded models equal those of the program on the same weights, family by family, and obey their laws.
 
-Tiny models with random weights, as tests/families makes and saves them. The float32 computations differ in order, so
-differences are relative to the largest value of a row of contributions, and of a layer of relevance, since rows in
-which everything cancels have no accurate digits.
+Tiny random models from tests/families. The float32 computations differ in order, so differences are relative to the
+largest value of a row of contributions, or of a layer of relevance, whose rows may cancel to no accurate digits.
 """
 
 from __future__ import annotations
