@@ -28,7 +28,6 @@ const std::vector<Expected> kModels = {
     {"dinov2_registers", {"class", "register", "register", "register"}},
 };
 
-// Takes pictures as they are.
 ImageModel load(const std::string& name) {
   const std::filesystem::path golden = std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
   const test::TempFolder folder;

@@ -1,4 +1,3 @@
-// Tables of text: UTF-8 files, and comma-separated values (RFC 4180).
 #pragma once
 
 #include <cstddef>

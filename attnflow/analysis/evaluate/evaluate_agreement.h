@@ -1,9 +1,9 @@
 // Samples for the verb-number model: prefixes of sentences, each labeled with the number of the verb that follows.
 //
-// They come from a file (evaluate_samples.h) with the labels singular and plural, or by default from prefixes.tsv in
-// the model's folder: prefixes that it was not trained on. A column `group` (or `attractors`) says how many nouns of
-// the other number stand between subject and verb ("2", "attractor", "no attractor"). A column `source` names a
-// sample's document; a note and every accuracy mark documents that the model's training.json lists.
+// They come from a file (evaluate_samples.h) with the labels singular and plural, or from the model's prefixes.tsv,
+// which it was not trained on. A column `group` (or `attractors`) says how many nouns of the other number stand between
+// subject and verb ("2", "no attractor"). A column `source` names a sample's document; notes and accuracies mark
+// documents that the model's training.json lists.
 #pragma once
 
 #include <filesystem>
@@ -24,9 +24,9 @@ struct AgreementSamples {
   std::vector<Note> notes;
 };
 
-// `folder` is the model's. Throws Error(kUnsupportedModel) for a model without the classes singular and plural,
-// Error(kUsage) for prose instead of samples, or without both `data` and prefixes.tsv, Error(kBadFile) for samples
-// without labels and for a damaged training.json, and what read_samples() throws.
+// `folder` is the model's. Throws Error(kUnsupportedModel) without the classes singular and plural, Error(kUsage) for
+// prose instead of samples, or without both `data` and prefixes.tsv, Error(kBadFile) for samples without labels and for
+// a damaged training.json, and what read_samples() throws.
 AgreementSamples read_agreement_samples(const Folder& folder, const ModelInfo& info,
                                         const std::optional<std::filesystem::path>& data);
 

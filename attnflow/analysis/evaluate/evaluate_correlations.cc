@@ -373,7 +373,6 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   for (const EncodedSample& one : encoded) {
     report.data.tokens += one.tokens.size();
     for (const InputToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
-    // Finds everything that can be wrong with the options before the model runs.
     std::vector<Note> notes;
     resolve_token(options.settings.output_token, "output-token", one.tokens, info.causal, notes);
     guessed_output_token = guessed_output_token || !notes.empty();

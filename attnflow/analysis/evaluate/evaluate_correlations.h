@@ -5,9 +5,8 @@
 // each importance score (evaluate/importance.h) gives them an importance. How far do their orders agree, on average
 // over samples, and does one method agree better than another?
 //
-// Method. Spearman's correlation (evaluate/rank_correlation.h) over a sample's tokens, for each sample and cell; then
-// mean, standard deviation, bootstrap interval and paired tests over samples (evaluate/statistics.h). A cell is a
-// choice of
+// Method. Spearman's correlation (evaluate/rank_correlation.h) over tokens, for each sample and cell; then mean,
+// standard deviation, bootstrap interval and paired tests over samples (evaluate/statistics.h). A cell is a choice of
 //
 //     relevance   row (the output token's values), column-max, column-sum (over all output tokens)
 //     score       blank-out, gradient, ... of a target
@@ -17,33 +16,31 @@
 //     method      raw, rollout, flow
 //     layer
 //
-// Mixings that are made for one prediction explain the class that the model gives the sample, right or wrong, as maps
-// do by default (analysis/explain/prediction_target.h): its logit minus the mean of the others, or, for
-// gradient-adjusted attention, its logit alone, as published. So the maps that `attnflow explain` draws are measured.
+// Mixings for one prediction explain the class that the model gives the sample, right or wrong, as maps do by default
+// (analysis/explain/prediction_target.h): its logit minus the mean of the others, or, for gradient-adjusted attention,
+// its logit alone, as published. So the maps that `attnflow explain` draws are measured.
 //
 // Methods outside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same class. They have one
 // value for each token, no mixing or layer, and do not depend on `relevance`. Their absolute values are correlated,
 // because importance has no sign: blank-out is how far the target moves either way.
 //
-// A vector whose values are all tied orders nothing: the sample is left out of that cell and counted. Flow values
-// closer than their gaps are ties.
+// A vector of tied values orders nothing: the sample is left out of that cell and counted. Flow values closer than
+// their gaps are ties.
 //
-// Invariants of any table: at layer 1, flow and rollout are equal; raw attention and rollout differ there only at the
-// output token for `row` (so they agree without special tokens if the output token is one), and rank alike for
-// `column-sum`.
+// Invariants: at layer 1, flow and rollout are equal; raw attention and rollout differ there only at the output token
+// for `row` (so they agree without special tokens if it is one), and rank alike for `column-sum`.
 //
 // Comparisons on the same samples: every two methods over one mixing, and each method over every other mixing with the
 // same method over the first.
 //
 // Also reported: the model's accuracy on these samples with Wilson's interval; by mixing and layer, how many flow
-// values are degenerate (flow/flow.h), which makes rows of a flow table flat; and how much of itself the output token
-// keeps (V[i, i], a mean over samples).
+// values are degenerate (flow/flow.h), which makes rows of a flow table flat; and the output token's share of itself
+// (V[i, i], a mean over samples).
 //
 // Cost for N samples of n tokens: N (n + 1) sequences for blank-out, N backward passes for each target, N runs with
 // attention, N backward passes for each rule of gradients that a mixing or a method outside the graph needs (52 for
-// integrated-gradients), rollout and flow of N graphs for each mixing; samples are shared out among the threads.
-// Memory: the scores, and one number for each cell and sample. Deterministic: same input, same bits, whatever the
-// number of threads.
+// integrated-gradients), rollout and flow of N graphs for each mixing; threads share the samples. Memory: the scores,
+// and one number for each cell and sample. Deterministic: same input, same bits, whatever the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -101,8 +98,8 @@ struct SampleCounts {
   std::size_t tokens = 0;  // of the samples used, special ones included
   std::size_t special_tokens = 0;
   bool labelled = true;
-  // A clause without a full stop that must accompany every accuracy on these samples, such as that the model was
-  // trained on similar ones; may be "".
+  // A clause without a full stop for every accuracy on these samples, such as that the model was trained on similar
+  // ones.
   std::string caveat;
 };
 
@@ -207,8 +204,7 @@ struct CorrelationReport {
 // Throws Error(kUsage) for options that are wrong whatever the samples are. Called before a model is loaded.
 void validate_options(const CorrelationOptions& options);
 
-// Throws Error(kUnsupportedModel) for a model without a classification head of at least two classes that exclude each
-// other. Called before samples are read.
+// Throws Error(kUnsupportedModel) unless the model has two or more exclusive classes. Called before samples are read.
 void check_classifier(const ModelInfo& info);
 
 // Throws what validate_options() and check_classifier() throw, Error(kUnsupportedModel) for a mixing or a method that

@@ -396,7 +396,6 @@ TEST(Correlations, TargetsByName) {
   }
 }
 
-// difference: the class's probability minus the largest of the others.
 TEST(Correlations, DifferenceFromTheNextClass) {
   EncodedSample sample;
   sample.logits = {0.0F, 2.0F, 1.0F};
@@ -514,7 +513,6 @@ TEST(Correlations, FilesHaveEveryCell) {
   const std::string page = correlations_markdown(report);
   EXPECT_EQ(page.back(), '\n');
   test::expect_parts(page, {"| raw |", "| flow |", "Special tokens left out", "| flow minus rollout | 4 |", "bag"});
-  // Layers are split into blocks if lines are short.
   const std::string narrow = correlations_table(report, 40);
   test::expect_no_parts(narrow, {"layer 2    layer 3    layer 4"});
   for (const std::string& line : test::lines_of(narrow)) EXPECT_LE(display_width(line), 44U) << line;

@@ -39,7 +39,6 @@ constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kRec
 constexpr std::array<std::string_view, 4> kSigned = {"attnlrp", "logit", "alti-logit", "integrated-gradients"};
 constexpr std::array<std::string_view, 3> kUnsigned = {"blank-out", "gradient", "gradient-x-input"};
 
-// One cell's values for the words of one sample.
 struct WordValues {
   std::vector<double> values;
   std::vector<double> gaps;  // of flow

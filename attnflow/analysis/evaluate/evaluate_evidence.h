@@ -2,9 +2,8 @@
 //
 // Problem. In "Katherine can't help" the next word is "herself" and not "himself" because of "Katherine"; in "The
 // author talked to Sara about [MASK] book." a masked language model says "her" and not "his" because of "Sara". For
-// sentences in which the deciding word (the evidence) is marked, every method ranks the words by what the word in
-// question drew on: a decoder's last position, or the mask. How near to the top is the evidence
-// (evaluate/evidence_rank.h)?
+// sentences with a marked deciding word (the evidence), every method ranks the words by what the word in question drew
+// on: a decoder's last position, or the mask. How near to the top is the evidence (evaluate/evidence_rank.h)?
 //
 // Data. A .csv with a header: the text before the word in question, or around its mask (`one_prefix_prefix`, `prefix`
 // or `text`), the right word (`one_prefix_word_good` or `good`), a wrong one (`one_prefix_word_bad` or `bad`), and the
@@ -13,8 +12,7 @@
 // the evidence does not occur exactly once, the right and wrong words begin with the same token, it is too long, or,
 // for a masked language model, it lacks exactly one mask or has words of several tokens.
 //
-// The words of the text are ranked (sub-word pieces merged; special tokens, including the mask, take part in the
-// computation but not in the ranking) by
+// Ranked are the words of the text (sub-word pieces merged, special tokens and the mask left out but computed with) by
 //
 //     raw, rollout, flow       values of the word in question, at each layer and as the mean over layers, over every
 //                              requested mixing; those with a target explain logit(right) - logit(wrong). A decoder's
@@ -28,8 +26,8 @@
 //                              signed scores for logit(right) - logit(wrong) (attribution/methods.h)
 //     random                   the expectation of a random order
 //
-// Right and wrong words stand for their first tokens. A sample's graphs come from one forward pass and one backward
-// pass for each rule of gradients, whatever the number of mixings (analysis/evaluate/mixed_graphs.h).
+// Right and wrong words stand for their first tokens. Graphs cost one forward pass and one backward pass for each rule
+// of gradients, whatever the number of mixings (analysis/evaluate/mixed_graphs.h).
 //
 // Statistics: mean reciprocal rank with a bootstrap interval over samples, and how far it lies above that of a random
 // order and above the method's habit of position (evaluate/positional_rank.h; from the start or from the end, whichever
@@ -124,8 +122,7 @@ struct EvidenceReport {
 EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options);
 
-// As correlations (evaluate_output.h): JSON with everything, CSV with every cell, Markdown and a terminal table with
-// the mean over layers and the last layer.
+// As in evaluate_output.h; Markdown and the terminal table show the mean over layers and the last layer.
 std::string evidence_json(const EvidenceReport& report);
 std::string evidence_csv(const EvidenceReport& report);
 std::string evidence_markdown(const EvidenceReport& report);

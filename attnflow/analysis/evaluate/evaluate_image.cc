@@ -159,9 +159,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
 namespace {
 
-// The index of the separator before the class: the tab, else npos if the whole line names a file, else the first comma
-// between a file and a class (both names may have commas), else the first before a class, else the last, which leads to
-// an error.
+// The index of the tab, else npos if the line names a file, else of the first comma between a file and a class (both
+// names may have commas), else of the first before a class, else of the last, which leads to an error.
 std::size_t label_separator(const std::string& line, const std::filesystem::path& folder, const ModelInfo& info) {
   const std::size_t tab = line.find('\t');
   if (tab != std::string::npos) return tab;

@@ -6,20 +6,19 @@
 //
 // The patches are ordered by
 //
-//     raw, rollout, flow   the last requested layer, over every requested mixing (attribution/mixings.h): "rollout over
-//                          relevance"
+//     raw, rollout, flow   the last requested layer, over every requested mixing (attribution/mixings.h)
 //     attnlrp, gradient-x-input, integrated-gradients, logit, blank-out
 //                          signed scores from outside the graph: patches for the class first, those against it last
 //     random               random orders: the mean over several
 //
-// The class is the one that the model gives the whole picture, or by request the picture's own. Mixings and methods
-// made for one prediction explain it as by default (analysis/explain/prediction_target.h): gradient-adjusted attention
-// its logit alone, as published, everything else its logit against the mean of all others. A removed patch, for
-// blank-out too, is blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
+// The class is the one that the model gives the whole picture, or by request the picture's own. Mixings and methods for
+// one prediction explain it as by default (analysis/explain/prediction_target.h): gradient-adjusted attention its logit
+// alone, as published, everything else its logit against the mean of all others. A removed patch, for blank-out too, is
+// blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
 //
-// Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and each
-// method's paired difference from random and, on request, from rollout over gradient-adjusted attention (Chefer et al.
-// 2021), the usual explanation of one class (evaluate/statistics.h). Deterministic.
+// Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and
+// paired differences from random and, on request, from rollout over gradient-adjusted attention (Chefer et al. 2021),
+// the usual explanation of one class (evaluate/statistics.h). Deterministic.
 //
 // Cost of a picture: one forward pass and one backward pass for each rule of gradients, whatever the number of mixings
 // (analysis/evaluate/mixed_graphs.h), and for each order two runs for each point of its curves.
@@ -62,8 +61,7 @@ struct PictureSet {
 enum class PictureBlank { kMean, kBlack };
 
 struct ImageEvaluationOptions {
-  // methods, heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token,
-  // flow_tolerance
+  // methods, heads, residual, layers (only the last), start_layer, mask_columns, discard, output_token, flow_tolerance
   Settings settings;
   // Each once, not auto; empty: all that the model supports, tried on the first picture.
   std::vector<Mixing> mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};

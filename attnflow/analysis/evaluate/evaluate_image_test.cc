@@ -67,7 +67,6 @@ std::vector<std::size_t> all_patches() {
   return patches;
 }
 
-// Methods over a mixing default to attention.
 const ImageOrderCurves& curve_of(const ImageEvaluationReport& report, const std::string& method,
                                  Mixing mixing = Mixing::kAttention) {
   const auto found = std::find_if(report.curves.begin(), report.curves.end(), [&](const ImageOrderCurves& curve) {
@@ -277,7 +276,6 @@ TEST(EvaluateImage, PicturesOfSeveralGridsNeedAsManySteps) {
   const ImageEvaluationReport report = evaluate_image(model, set, options);
   EXPECT_EQ(report.patches, 0U);
   EXPECT_EQ(report.removed, (std::vector<double>{0.0, 0.25, 0.5, 0.75, 1.0}));
-  // Steps are capped by the number of patches.
   options.steps = 100;
   EXPECT_EQ(evaluate_image(model, pictures(2), options).removed.size(), kPatches + 1);
   set.read = [](std::size_t) { return random_picture(3, 3, 1); };

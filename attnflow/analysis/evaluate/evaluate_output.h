@@ -1,5 +1,4 @@
-// A correlation report as .json with everything, .csv with every cell, .md for people, and a table for the terminal.
-// docs/evaluate.md describes the JSON, version 2.
+// A correlation report as .json (docs/evaluate.md: version 2), .csv, .md for people, and a table for the terminal.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +11,8 @@ namespace attnflow {
 
 inline constexpr int kCorrelationsVersion = 2;
 
-// Includes any samples. Numbers have the fewest digits that read back as the same double, or are null. One line for
-// each cell, comparison and sample.
+// Everything, samples included: one line for each cell, comparison and sample. Numbers have the fewest digits that read
+// back as the same double, or are null.
 std::string correlations_json(const CorrelationReport& report);
 
 // A row for each cell: relevance, score, target, tokens, formula, method, mixing, layer, mean, std, low, high, count,
@@ -25,9 +24,8 @@ std::string correlations_csv(const CorrelationReport& report);
 std::string correlations_markdown(const CorrelationReport& report);
 
 // First a summary: for each score, each method's mean and median at the last layer, the layer with its highest mean,
-// and the best method. Then the paper's tables, mean and standard deviation, with and without special tokens, one for
-// each mixing and one for methods outside the graph; then notes on how to read them. Lines take at most `width` cells,
-// as far as layers can be split into blocks.
+// and the best method. Then the paper's tables, mean and standard deviation, with and without special tokens, for each
+// mixing and for methods outside the graph; then notes. Lines take at most `width` cells, if blocks of layers fit.
 std::string correlations_table(const CorrelationReport& report, std::size_t width = 80);
 
 // The endings are those of evaluation_file.h.

@@ -43,8 +43,8 @@ struct SampleFile {
 };
 
 // Throws Error(kUsage) for another ending, and Error(kBadFile), with any line (from 1), for a file that is missing or
-// not UTF-8, wrong columns, an empty text, a label that the model does not have, a quotation without an end, a line
-// that is no JSON object, and a file without samples.
+// not UTF-8 or has no samples, wrong columns, empty texts, unknown labels, unended quotations, and lines without a JSON
+// object.
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info);
 // The same for a .tsv that was already read; `name` begins every message.
 SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);

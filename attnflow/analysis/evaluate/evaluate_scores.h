@@ -5,11 +5,9 @@
 // together. A token that already is the neutral one scores 0 whatever it means to the model; such tokens are counted.
 // Gradients are those of Gradients::input_gradients: one backward pass for each sample and target.
 //
-// The target is one number computed from the logits (model/model.h, ScoreTarget), for the correct or the predicted
-// class, which may differ from sample to sample.
-//
-// Samples are run in chunks, so memory other than for the scores does not grow with their number. Deterministic: same
-// input, same bits, whatever the number of threads.
+// The target (model/model.h, ScoreTarget) is about the correct or the predicted class, which may differ between
+// samples. Samples run in chunks, so memory other than for the scores does not grow with their number. Deterministic:
+// same input, same bits, whatever the number of threads.
 #pragma once
 
 #include <cstddef>

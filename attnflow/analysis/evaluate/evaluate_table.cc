@@ -1,4 +1,3 @@
-// A correlation report as tables for people: terminal and Markdown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -306,7 +305,6 @@ double own_share(const CorrelationReport& report, std::size_t series, std::size_
   return report.own_share[series * report.options.settings.layers.size() + layer].mean;
 }
 
-// The mixings that flow was computed over, and each one's counts by layer.
 std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const CorrelationReport& report) {
   std::vector<std::pair<Mixing, const MixingDegeneracy*>> rows;
   for (std::size_t i = 0; i < report.degeneracy.size(); i += report.options.settings.layers.size()) {
@@ -315,7 +313,6 @@ std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const Co
   return rows;
 }
 
-// A Markdown table whose first column names rows and whose others are layers.
 template <typename Cell>
 std::string layer_table(const CorrelationReport& report, const std::vector<std::string>& names, const Cell& cell) {
   const std::vector<std::size_t>& layers = report.options.settings.layers;

@@ -40,9 +40,8 @@ struct MixedGraphs {
   std::vector<AttentionGraph> graphs;  // one for each choice
 };
 
-// `choices`: uses the mixing, residual, column mask and discard of each, and attention's heads. Throws Error(kUsage)
-// for heads or columns that do not exist, Error(kUnsupportedModel) for a mixing that the model does not support, and as
-// the model does; Cancelled.
+// `choices`: uses their mixing, residual, column mask and discard, and attention's heads. Throws Error(kUsage) for
+// unknown heads or columns, Error(kUnsupportedModel) for an unsupported mixing, and as the model does; Cancelled.
 MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, const MixedGraphsQuestion& question);
 MixedGraphs mixed_graphs(VisionModel& model, std::span<const Settings> choices, const PictureGraphsQuestion& question);
 

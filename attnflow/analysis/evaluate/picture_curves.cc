@@ -44,7 +44,6 @@ std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options) {
   return orders;
 }
 
-// A picture as the model's input, whole and with patches removed, and the class in question.
 class PictureScorer::Prepared {
  public:
   Prepared(const ImageModel& model, const ImageEvaluationOptions& options, const Picture& picture,

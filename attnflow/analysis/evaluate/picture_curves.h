@@ -43,7 +43,6 @@ class PictureScorer {
   void attempt(const Picture& picture, const PictureSet::Entry& entry, Mixing mixing) const;
 
  private:
-  // The values of the patches, and any widths of their enclosures.
   struct PatchValues {
     std::vector<double> values;
     std::vector<double> gaps;

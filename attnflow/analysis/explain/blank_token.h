@@ -1,4 +1,3 @@
-// The token that replaces one that is blanked.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +15,8 @@ struct BlankToken {
   std::string piece;
 };
 
-// `asked`: unk, mask, pad, or auto: unk, else mask, else, for decoders, which often have neither, what pads or ends a
-// text. Throws Error(kUsage) when the tokenizer has no such token, or for pad with a model of the RoBERTa family, whose
-// positions it would move.
+// `asked`: unk, mask, pad, or auto: unk, else mask, else a decoder's padding or end token. Throws Error(kUsage) for a
+// tokenizer without it, or for pad with a model of the RoBERTa family, whose positions it would move.
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked = "auto");
 
 // For "auto"; nothing if the tokenizer has no such token.

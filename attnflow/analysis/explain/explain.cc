@@ -45,7 +45,6 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
   return ids;
 }
 
-// The text's tokens with the requested ones blanked.
 TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
   TextInput input = text_input(encoding);
@@ -70,7 +69,6 @@ std::vector<ReportChoice> choices_of(const std::vector<Prediction>& predictions)
 // The token class that means "none".
 constexpr std::string_view kNoClass = "O";
 
-// The classes at `positions`, for tokens that have one, and of the one in question.
 void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput& output,
                        const std::vector<std::size_t>& positions, std::size_t shown) {
   for (std::size_t row = 0; row < positions.size(); ++row) {

@@ -1,8 +1,7 @@
 // The facade: a text, a model and options in, a report out.
 //
-// A model or an array (explain/explain_attention.h) gives an AttentionStack or its fused matrices, and everything after
-// that is independent of the source: `explain --attention` on a dump of a model's attention gives the same numbers as
-// the model, to the bit.
+// A model or an array (explain/explain_attention.h) gives an AttentionStack or its fused matrices; all else ignores the
+// source: `explain --attention` on a dump of a model's attention gives the same numbers as the model, to the bit.
 #pragma once
 
 #include <optional>

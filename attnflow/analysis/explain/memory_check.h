@@ -1,4 +1,3 @@
-// Checks for enough memory before a computation.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +16,7 @@ class NotEnoughMemory : public Error {
 };
 
 // Throws NotEnoughMemory when `bytes` exceed what the machine could give (base/available_memory.h), or a nonzero
-// `most`. The message says what they are for, the sizes needed and available, and `remedy`, a sentence without its full
-// stop.
+// `most`. The message names `what`, the sizes needed and available, and `remedy`, a sentence without its full stop.
 void require_memory(std::size_t bytes, const std::string& what, const std::string& remedy, std::size_t most = 0);
 
 // Bytes of the arrays of a report of n tokens whose settings and model are set, and of the graphs that they are

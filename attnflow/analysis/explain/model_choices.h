@@ -1,5 +1,4 @@
-// The choices that a model's description allows, for lists. A GGUF file of a family whose layers are not known refuses
-// some of them when requested.
+// The choices that a model's description allows, for lists. A GGUF file of an unknown family may refuse some of them.
 #pragma once
 
 #include <vector>

@@ -34,8 +34,8 @@ AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const 
                          std::vector<Note>& notes);
 
 // The target with its logits. `position`: for a model with logits at each position, the mask, the token that gets a
-// class, or a decoder's last token. Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels
-// that do not exist or are the same.
+// class, or a decoder's last token. Throws Error(kBadFile) for infinite logits or NaN, Error(kUsage) for unknown or
+// equal labels.
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position);
 

@@ -1,4 +1,3 @@
-// Work that can be stopped between the layers of a model.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +33,7 @@ class PassProgress {
 };
 
 // Passes everything on to other sinks, which outlive it, reports progress, and throws Cancelled once a stop is
-// requested, so a model that runs a long text ends within a layer. If one sink wants terms, all get terms, which
-// include attention.
+// requested, so a long run ends within a layer. If one sink wants terms, all get terms, which include attention.
 class StopSink : public AttentionSink {
  public:
   StopSink(std::vector<AttentionSink*> sinks, std::stop_token stop_token, PassProgress progress = {})

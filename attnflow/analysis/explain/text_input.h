@@ -1,4 +1,3 @@
-// A text as the model's tokens, for every analysis of text.
 #pragma once
 
 #include <optional>

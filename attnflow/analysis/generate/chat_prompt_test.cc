@@ -83,7 +83,6 @@ std::vector<std::string> written(const ChatPrompt& prompt) {
 
 TEST(ChatPrompt, KnowsWhatPeopleWrote) {
   const Templated codec(turns);
-  // Also if the template has the same word.
   EXPECT_EQ(written(chat_prompt(codec, std::nullopt, "user")), std::vector<std::string>{"user"});
   EXPECT_EQ(written(chat_prompt(codec, "system", "<user>")), (std::vector<std::string>{"system", "<user>"}));
   EXPECT_EQ(chat_prompt(codec, std::nullopt, "hi").text, "<user>\nhi</>\n<assistant>\n");

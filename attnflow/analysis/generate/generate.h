@@ -4,12 +4,10 @@
 // which is then dropped, except for the fused rows of the positions that choose tokens, and of all positions if flow is
 // requested. Generated token t was chosen at position m - 1 + t, whose row is reported (report/report.h, Generation).
 // Mixings made for one prediction (relevance, gradient) and methods outside the graph (generation_scores.h) explain
-// each generated token against the most probable other after generation: about four passes over the preceding text for
-// each.
+// each generated token against the most probable other afterwards: about four passes over the preceding text for each.
 //
 // For an encoder-decoder the prompt is the source and the beginning of its target, and its two parts' layers form one
-// graph (model/model.h, TargetInfo). The decoder's layers are shown unless settings.layers names others. Its values are
-// those of attention only.
+// graph (model/model.h, TargetInfo), with values of attention only. settings.layers defaults to the decoder's layers.
 #pragma once
 
 #include <cstddef>
@@ -33,10 +31,9 @@ struct GenerationStart {
   const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is
 };
 
-// A generated token when it is chosen. Valid during the call.
-//
-// Joined, the texts are the report's text. A token that ends inside a character has none; the one that completes the
-// character has all of it. Only an interrupted generation may lose a character's beginning.
+// A generated token when it is chosen. Valid during the call. Joined, the texts are the report's text: a token that
+// ends inside a character has none, and the one that completes it has all of it. Only an interruption may lose a
+// beginning.
 struct GenerationStep {
   std::size_t index = 0;              // t
   const GeneratedToken& token;        // without its byte range, which tokens to come may widen

@@ -56,7 +56,6 @@ struct GenerateOptions {
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };
 
-// The table of its options, without the settings (attribution/setting_options.h).
 std::span<const Option<GenerateOptions>> generate_options();
 
 }  // namespace attnflow

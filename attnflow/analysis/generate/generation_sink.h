@@ -91,10 +91,9 @@ class GenerationSource : public AttentionSource {
 };
 
 // The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `ids`:
-// prompt and generated tokens. Each target's position chose its token and sees the ids up to it. The sources, in the
-// order of the targets, know the positions up to their own. About four passes of the model over those positions for
-// each target, shared out among threads; O(L n^2) memory for each. Progress is in targets. Throws as target_graph(),
-// and Cancelled.
+// prompt and generated tokens. Each target's position chose its token and sees the ids up to it, as does its source;
+// sources are in the order of targets. Each target takes about four passes over those positions, shared out among
+// threads, and O(L n^2) memory. Progress is in targets. Throws as target_graph(), and Cancelled.
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);

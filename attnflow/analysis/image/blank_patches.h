@@ -17,8 +17,7 @@ namespace attnflow {
 void blank_patches(PixelInput& input, const ReportImage& grid, const ImageInfo& info,
                    std::span<const std::size_t> patches, std::span<const float> color);
 
-// A question about a picture whose blanked patches get that color; `blank` is its name. `input` and `grid` must outlive
-// it.
+// A question about a picture; blanked patches get that color, named `blank`. `input` and `grid` must outlive it.
 ImageQuestion image_question(VisionModel& model, const PixelInput& input, const ReportImage& grid,
                              const std::vector<InputToken>& tokens, const ScoreTarget& target, std::vector<float> color,
                              std::string blank);

@@ -166,7 +166,6 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.notes = info.notes_for(n);
   if (info.head != ModelHead::kClassification) report.notes.emplace_back(NoteCode::kNoHead);
 
-  // Finds everything that can be wrong with the options before the model runs.
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);

@@ -7,11 +7,10 @@
 //     sum_j s_j = F(e) - F(e').
 //
 // The blank input has blank-out's token in place of every token that stands for something (special tokens and the mask
-// stay, as in captum's tutorials for BERT), or is the blank picture. It has the input's positions and segments, which
-// therefore cancel in e_j - e'_j.
+// stay, as in captum's tutorials for BERT), or is the blank picture. Its positions and segments cancel in e_j - e'_j.
 //
-// Method. Gauss-Legendre quadrature with `steps` points, captum's default rule: exact for polynomials of degree 2 steps
-// - 1. MethodScores::error() is what the sum misses, and shows whether the steps were enough.
+// Method. Gauss-Legendre quadrature with `steps` points, captum's default rule: exact for polynomials up to the degree
+// 2 steps - 1. MethodScores::error() is what the sum misses, and shows whether the steps were enough.
 //
 // Cost: `steps` + 2 forward and backward passes, in batches. Deterministic.
 //

@@ -17,13 +17,12 @@
 // credited to the position that carried it.
 //
 // Through the layers (ALTI-Logit). A position writes what it has from others. With M^l the contributions of layer l by
-// ALTI (graph/alti_contributions.h), whose rows sum to 1, each write of layer l is traced to the inputs of its
-// positions:
+// ALTI (graph/alti_contributions.h), whose rows sum to 1, each write of layer l is traced to its positions' inputs:
 //
 //     s'_j = sum_i u_i . x^0_i d_ij + sum_l [ sum_i,k u_i . T^l_ik (M^(l-1) ... M^1)_kj
 //                                           + sum_i u_i . FF^l_i (M^l ... M^1)_ij ].
 //
-// So embedding and feed-forward blocks belong to tokens, too, and only biases remain: scores and parts again add up to
+// So embedding and feed-forward blocks belong to tokens, too; scores and biases, the only parts left, again add up to
 // F.
 //
 // Cost: two forward passes, one of them for u; in addition O(L n H d) for each position that the head reads, and for s'

@@ -38,7 +38,7 @@ struct MethodQuestion {
 using TextQuestion = MethodQuestion<TextModel, TextInput>;
 using ImageQuestion = MethodQuestion<VisionModel, PixelInput>;
 
-// Without `blank` there is no `blanked`, and methods that need it throw. `content` is still empty. `input` must outlive
+// Without `blank` there is no `blanked`, and methods that need it throw. Leaves `content` empty. `input` must outlive
 // it.
 TextQuestion text_question(TextModel& model, const TextInput& input, const ScoreTarget& target, TokenGroups groups,
                            const std::optional<BlankToken>& blank);
