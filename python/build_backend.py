@@ -1,7 +1,7 @@
-"""Builds the package: scikit-build-core, with a Node of its own where none is installed.
+"""Builds the package: scikit-build-core, with its own Node if none is installed.
 
-The html page is built from TypeScript (viewer/). A Node that is new enough builds it; where there is none, pip brings
-one into the build's environment, and python/CMakeLists.txt finds it there.
+The html page is built from TypeScript (viewer/). If no Node is new enough, pip adds one to the build's environment, and
+python/CMakeLists.txt finds it there.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# What functions ask, as described_options() names it, and what hints.py calls their options.
+# Questions as described_options() names them, and the names of their options in hints.py.
 CLASSES = {"attribute": "Options", "values": "ValueOptions", "explain": "TextOptions", "generate": "GenerationOptions"}
 
 

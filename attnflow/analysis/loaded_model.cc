@@ -32,7 +32,6 @@ LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& option
 }
 
 ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options) {
-  // Small things first, as for a text.
   const ModelInfo& info = files.info();
   check_takes_pictures(info);
   const Folder& folder = *files.folder();

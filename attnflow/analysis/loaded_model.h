@@ -1,4 +1,4 @@
-// A model with what belongs to it: a tokenizer, or the preprocessing of images.
+// A model with its tokenizer, or its preprocessing of images.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ struct LoadedText {
   std::optional<Tokenizer> tokenizer;  // of a Hugging Face folder; a GGUF file's is the decoder's own
 
   const TextCodec& codec() const { return tokenizer ? *tokenizer : *model->decoder()->codec(); }
-  // Of a model that load_decoder_model() gave.
+  // Requires a model from load_decoder_model().
   Decoder& decoder() const { return *model->decoder(); }
 };
 
-// Small things first: a bad tokenizer is found before weights are mapped. `tokenizer`: where it is loaded already.
-// Errors as those of ModelFiles and Tokenizer::load.
+// Loads small things first, so a bad tokenizer is found before weights are mapped. `tokenizer`: if already loaded.
+// Throws as ModelFiles and Tokenizer::load.
 LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options,
                            std::optional<Tokenizer> tokenizer = std::nullopt);
 // Takes encoder-decoders as well.
@@ -31,8 +31,8 @@ struct ImageModel {
   ImageProcessor processor;
 };
 
-// The model and what its preprocessor_config.json says. Errors as ModelFiles::load_vision's; Error(kUsage) for a model
-// of text, Error(kBadFile) where the folder holds no preprocessor_config.json.
+// The model and its preprocessor_config.json. Throws as ModelFiles::load_vision; Error(kUsage) for a model of text,
+// Error(kBadFile) if the folder holds no preprocessor_config.json.
 ImageModel load_image_model(const ModelFiles& files, const LoadOptions& options = {});
 
 }  // namespace attnflow

@@ -102,7 +102,7 @@ void check_output(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(folder, error)) {
     throw internal::usage_error("{}: the folder {} does not exist; create it first", path.string(), folder.string());
   }
-  // Writing needs both: a new name in the folder, and a way into it.
+  // Writing needs both: a new name in the folder, and access to it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     throw Error(ErrorKind::kOther,
                 fmt::format("{}: cannot write to its folder: {}", path.string(), std::strerror(errno)));

@@ -5,8 +5,8 @@
     report                                                                   # in a notebook: the interactive page
     attnflow.rollout(attentions)                                             # arrays in, arrays out
 
-Attention may come from any framework (NumPy, PyTorch, JAX, ...); results are NumPy arrays. Options have the same names and
-meanings as on the command line (`attnflow explain --help`), with underscores.
+Takes attention from any framework (NumPy, PyTorch, JAX, ...); gives NumPy arrays. Options are those of the command line
+(`attnflow explain --help`), with underscores.
 """
 
 from attnflow import _core, data

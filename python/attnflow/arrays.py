@@ -1,7 +1,4 @@
-"""Attention as frameworks hand it over, as NumPy arrays.
-
-Nothing here imports a framework: what an array can do says what it is.
-"""
+"""Frameworks' attention as NumPy arrays; imports no framework: an array's abilities identify it."""
 
 from __future__ import annotations
 
@@ -78,7 +75,7 @@ def _layer(array: Any, number: int) -> NDArray[Any]:
 
 
 def _from_names(named: Mapping[Any, Any]) -> list[Any] | None:
-    """The attention of all layers out of a mapping from names to arrays."""
+    """The attention of all layers from a mapping from names to arrays."""
     if "attentions" in named:
         return None if named["attentions"] is None else list(named["attentions"])
     patterns = {int(match[1]): key for key in named if (match := _PATTERN.fullmatch(str(key)))}
@@ -112,7 +109,7 @@ _NONE_FOUND = (
 
 
 def _refuse_absent(layers: Sequence[Any]) -> None:
-    """What models give whose kernel makes no weights: nothing, or None for each layer."""
+    """Refuses the output of models whose kernel makes no weights: nothing, or None for each layer."""
     absent = [number for number, layer in enumerate(layers, 1) if layer is None]
     if len(absent) == len(layers):
         found = f"(nothing for each of {len(absent)} layers), {_NONE_FOUND}" if absent else _NONE_FOUND
@@ -125,7 +122,7 @@ def _refuse_absent(layers: Sequence[Any]) -> None:
 
 
 def _steps_of(given: Sequence[Any]) -> bool:
-    """Whether it is what generate() returns: a tuple of layers for each token."""
+    """Whether it is the result of generate(): a tuple of layers for each token."""
     return all(
         isinstance(step, tuple | list) and len(step) > 0 and all(len(getattr(one, "shape", ())) == 4 for one in step)
         for step in given
@@ -133,10 +130,9 @@ def _steps_of(given: Sequence[Any]) -> bool:
 
 
 def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
-    """The attention of each layer over prompt and generated tokens, of what generate() returns.
+    """The attention of each layer over prompt and generated tokens, from the result of generate().
 
-    The first step has the prompt's rows; a later one has the row of the token before, over all keys so far, or, without a
-    cache, all rows again.
+    The first step has the prompt's rows; a later one has the previous token's row, or, without a cache, all rows again.
     """
     import numpy as np
 
@@ -169,7 +165,7 @@ def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
 
 
 def _refuse_whole_output(given: Sequence[Any]) -> None:
-    """A model's output as a tuple (return_dict=False), in which attention is one of several things."""
+    """Refuses a model's output as a tuple (return_dict=False), in which attention is one of several things."""
     nested = [at for at, one in enumerate(given) if isinstance(one, tuple | list) and one and hasattr(one[0], "shape")]
     if nested and len(nested) < len(given):
         raise bad_input(
@@ -179,11 +175,10 @@ def _refuse_whole_output(given: Sequence[Any]) -> None:
 
 
 def as_layers(attentions: Any, finished: bool = False) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
-    """Any form of attention as a list of layers [head, query, key] of one type, and finished contributions
-    [layer, query, key] as a list of layers [query, key]: one of the two lists is empty.
+    """Layers [head, query, key] of one type, and finished contributions as layers [query, key]: one list is empty.
 
-    finished: whether [layer, query, key] is contributions. In a list of layers [query, key] is attention whose heads are
-    fused, else; in one array a dimension is missing, which of two nobody can tell.
+    finished: whether [layer, query, key] is contributions. Otherwise [query, key] in a list of layers has fused heads,
+        and in one array a dimension is missing, either of two.
     """
     given = attentions
     if given is None:

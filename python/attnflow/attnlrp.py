@@ -1,6 +1,6 @@
-"""AttnLRP's rules as a pass back through a model of PyTorch that stands as it is.
+"""AttnLRP's rules as a backward pass through an unchanged PyTorch model.
 
-While rules() are active, what a model computes has the same numbers and another gradient (Achtibat et al., AttnLRP, ICML
+While rules() are active, a model computes the same numbers with a different gradient (Achtibat et al., AttnLRP, ICML
 2024, https://arxiv.org/abs/2402.05602):
 
     a norm                          its scale 1 / sigma is a constant
@@ -8,9 +8,9 @@ While rules() are active, what a model computes has the same numbers and another
     a function of one number, f(z)  is z times the constant f(z) / z
     softmax                         as it is
 
-Rules belong to functions of PyTorch, so they hold for whatever a layer is made of. Parameters are constants meanwhile, which
-is how a product of two activations is known. Functions that are known not to be linear and have no rule are refused; all
-others are taken for linear (sums, views, selections) and keep their gradient.
+Rules belong to PyTorch functions, so they hold for any layer. Parameters are constants meanwhile, which identifies
+products of two activations. Functions known not to be linear, without a rule, are refused; all others count as linear
+(sums, views, selections).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch.overrides import TorchFunctionMode
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor
 
-# Where operators do what functions do: as PyTorch names them. What works in place ends in an underscore.
+# The functions that operators stand for, as PyTorch names them. Names of in-place functions end in an underscore.
 _OPERATORS = {
     **dict.fromkeys(("__mul__", "__rmul__", "multiply"), "mul"),
     **dict.fromkeys(("__imul__", "multiply_"), "mul_"),
@@ -37,7 +37,7 @@ _OPERATORS = {
     **dict.fromkeys(("__pow__", "__rpow__", "float_power"), "pow"),
     **dict.fromkeys(("__ipow__", "float_power_"), "pow_"),
 }
-# Products of activations, and which argument is no factor but added: its place and its name.
+# Products of activations, and the argument that is added instead of multiplied: its place and its name.
 _PRODUCTS: dict[str, tuple[int, str]] = {
     **dict.fromkeys(("mul", "matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "outer", "ger", "kron"), (-1, "")),
     **dict.fromkeys(("einsum", "tensordot", "cross", "linalg_cross", "linalg_matmul", "linalg_vecdot"), (-1, "")),
@@ -56,7 +56,7 @@ _FUNCTIONS = {
     *("sqrt", "square", "reciprocal", "sin", "cos", "tan", "sinh", "cosh", "asinh", "arcsinh", "atan", "arctan"),
     "normalize",
 }
-# Known not to be linear: of one activation or more, and of two.
+# Not linear: in one activation or more, and in two.
 _REFUSED = {
     *("log_softmax", "logsumexp", "logcumsumexp", "logaddexp", "logaddexp2", "gumbel_softmax"),
     *("prod", "cumprod", "cosine_similarity", "pairwise_distance", "cdist", "dist", "atan2", "arctan2", "hypot"),
@@ -71,9 +71,9 @@ _REFUSED = {
     *("acos", "arccos", "asin", "arcsin", "acosh", "arccosh", "atanh", "arctanh", "erfinv", "lgamma", "digamma"),
 }
 _REFUSED_OF_TWO = {"div", "pow", "ldexp"}
-# Linear but for one argument: its place and its name.
+# Linear except in one argument: its place and its name.
 _REFUSED_OF_ONE: dict[str, tuple[int, str]] = {"addcdiv": (2, "tensor2"), "lerp": (2, "weight")}
-# Of files of transformers and PyTorch with modules that are such a function, made of several steps.
+# Files of transformers and PyTorch with modules that are such a function, made of several steps.
 _OF_FUNCTIONS = "transformers.activations"
 
 
@@ -93,7 +93,7 @@ def _active(arguments: Iterable[Any]) -> list[Any]:
 
 
 def _call(function: Any, given: Mapping[int | str, Any]) -> Any:
-    """Arguments by their places and names."""
+    """Arguments by place and name."""
     named = {key: one for key, one in given.items() if isinstance(key, str)}
     return function(*(one for key, one in given.items() if isinstance(key, int)), **named)
 
@@ -118,7 +118,7 @@ def _gated(value: Any, z: Any) -> Any:
     if not _is_active(z):
         return value
     constant = value.detach() / z.detach()
-    # Where z is 0, no relevance goes through: of most functions f(z) is 0 as well. Nor where z or f(z) is infinite.
+    # Where z is 0, no relevance passes: most functions have f(0) = 0. Nor where z or f(z) is infinite.
     unknown = ~(z.detach() * constant).isfinite()
     return _with_gradient_of(z.masked_fill(unknown, 0.0) * constant.masked_fill(unknown, 0.0), value)
 
@@ -144,7 +144,7 @@ def _rms_norm(value: Any, x: Any, shape: Any, weight: Any = None, eps: float | N
     return _with_gradient_of(linear, value)
 
 
-# What is done to arguments in place, by name with an underscore, is done to copies first where there is a rule.
+# In-place versions of these first copy their arguments.
 _RULES = {*_PRODUCTS, *_FUNCTIONS, *_REFUSED_OF_TWO, "rsqrt"}
 
 
@@ -157,7 +157,7 @@ def _named(function: Any) -> tuple[str, bool]:
 
 
 class _Rules(TorchFunctionMode):
-    """Stands in front of every function of PyTorch that is called on this thread, and gives what the rules say."""
+    """Replaces every PyTorch function called on this thread by one that follows the rules."""
 
     norms = 0  # scales that became constants
     within = 0  # modules that are one function, made of several steps
@@ -239,7 +239,7 @@ def rules(model: Any) -> Iterator[None]:
         active.within -= 1
         return _gated(value, given_tensor(module, arguments, options)) if isinstance(value, torch.Tensor) else value
 
-    # A norm that is computed otherwise, such as by a kernel of its own, would keep its usual gradient without a word.
+    # A norm that is computed in another way, as by a special kernel, would silently keep its usual gradient.
     seen: list[int] = []
 
     def before_norm(*_: Any) -> None:

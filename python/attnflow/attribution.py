@@ -1,4 +1,4 @@
-"""The questions: attention in, a report or an array out."""
+"""Attention in, a report or an array out."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def attribute(
 ) -> Report:
     """Raw attention, rollout and flow of one input (`method` says which).
 
-    attentions: what `output_attentions=True` gives (a tuple of layers [1, head, query, key], or the whole output; of
-        generate() all of its steps, over the prompt and all generated tokens but the last), a list of layers
+    attentions: the result of `output_attentions=True` (a tuple of layers [1, head, query, key], or the whole output;
+        from generate() all of its steps, over the prompt and all generated tokens but the last), a list of layers
         [head, query, key], or [query, key] of averaged heads, one array [layer, head, query, key], a cache of
-        TransformerLens, or, with a `mixing` that says what they are, finished contributions [layer, query, key].
+        TransformerLens, or, with a `mixing` that says which, finished contributions [layer, query, key].
     tokens: a text for each position; special: which of them are special, such as [CLS].
-    name: what the report is called.
+    name: the report's name.
     """
     return _report(attentions, tokens, special, name, dict(options))
 
@@ -44,7 +44,7 @@ def _report(
     asked: dict[str, Any],
     only_values: bool = False,
 ) -> Report:
-    """only_values: of the report the methods' arrays alone, so that layers need not be kept."""
+    """only_values: keeps only the methods' arrays, not the layers."""
     mixing = asked.get("mixing")
     layers, contributions = as_layers(attentions, isinstance(mixing, str) and _is_finished(mixing))
     if isinstance(attentions, Captured):
@@ -71,7 +71,7 @@ def _is_finished(mixing: str) -> bool:
 
 
 def _texts_of(tokens: Any) -> list[str]:
-    """A list of texts: the letters of one, and the numbers of tokens, are none."""
+    """A list of texts; refuses one text, whose letters it would take, and token ids."""
     expected = "tokens: expected a list of texts, one for each position, found"
     if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
         advice = "; pass tokens.split(), or a list" if isinstance(tokens, str) else ""
@@ -101,7 +101,7 @@ def raw(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]
 
 @describes_options("values")
 def rollout(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64]:
-    """Attention rollout to the input: [layer, output_token, input_token]. Row [-1, 0] shows what the first token depends on.
+    """Attention rollout to the input: [layer, output_token, input_token]; row [-1, 0]: what the first token depends on.
 
     Weights are shares: a token depends on an input token by the sum, over all paths between them, of the product of the
     weights along the path (Abnar and Zuidema, ACL 2020).
@@ -114,8 +114,8 @@ def flow(attentions: Any, **options: Unpack[ValueOptions]) -> NDArray[np.float64
     """Attention flow down to the input: [layer, output_token, input_token].
 
     Weights are capacities: each value is the maximum flow between two tokens (Abnar and Zuidema, ACL 2020). Above 128
-    tokens, only the row of `output_token` is computed unless output_token="all". only_output_token=True computes that row
-    alone for a text of any length, which is much faster. attribute() also returns how far each value is certified, and
-    where flow is set by the first or last layer alone.
+    tokens, only the row of `output_token` is computed unless output_token="all". only_output_token=True computes only
+    that row at any length, which is much faster. attribute() also returns how far each value is certified, and where
+    flow is set by the first or last layer alone.
     """
     return _values("flow", attentions, options)

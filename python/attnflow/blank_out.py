@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from attnflow.text import head_of
 
-# The runs: the quantity as the text stands, and where each group of positions is blanked; None where it was blank before.
+# The runs: the quantity for the text, and with each group of positions blanked; None where it was blank before.
 Runs = Callable[[int, int | None, int | None, Sequence[Sequence[int]]], tuple[float, list[float | None]]]
-# Parameters, what stands in, whether to check whatever it costs, and the runs.
+# Parameters, blank, whether to check at any cost, and the runs.
 Check = tuple[int, str, bool, Runs]
 
-# Tokens in one batch, and numbers that its logits are.
+# Limits for one batch: tokens, and numbers in its logits.
 _TOKENS = 4096
 _LOGITS = 2**26
 
@@ -38,7 +38,7 @@ class Agreement(NamedTuple):
 
 
 def blank_token(tokenizer: Any, causal: bool) -> tuple[int, str] | None:
-    """What stands in for a token: the unknown one, else the mask, else of decoders what pads or ends a text."""
+    """The neutral token: the unknown one, else the mask, else, for decoders, the padding or end token."""
     for name in ("unk", "mask", *(("pad", "eos") if causal else ())):
         number = getattr(tokenizer, f"{name}_token_id", None)
         if number is not None:
@@ -47,7 +47,7 @@ def blank_token(tokenizer: Any, causal: bool) -> tuple[int, str] | None:
 
 
 def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, causal: bool) -> Check | None:
-    """The check of what the model said of `inputs`, one text of it; nothing where there is no token to blank with."""
+    """The check of the model's prediction for `inputs`, one text; None without a blank token."""
     blank = blank_token(tokenizer, causal)
     if blank is None or _moves_class(model, blank[0]):
         return None
@@ -58,7 +58,7 @@ def check_of(model: Any, tokenizer: Any, inputs: dict[str, Any], must: bool, cau
 
 
 def _moves_class(model: Any, blank: int) -> bool:
-    """Decoders that classify do so at the last token that is no padding: blanking by padding would move that."""
+    """Decoders that classify do so at the last token that is not padding: blanking by padding would move that."""
     return blank == getattr(model.config, "pad_token_id", None) and head_of(model) == "classification"
 
 
@@ -71,10 +71,7 @@ def _blanked_values(
     position: int | None,
     groups: Sequence[Sequence[int]],
 ) -> tuple[float, list[float | None]]:
-    """score_of() the text, and where each group is blanked.
-
-    All by the same kernel, which may be another one than attention was captured from.
-    """
+    """score_of() the text, and with each group blanked, by one kernel, perhaps not the one that attention is from."""
     import torch
 
     ids = inputs["input_ids"]
@@ -106,7 +103,7 @@ def score_of(logits: Any, label: int, other: int | None) -> Any:
 
 
 def _at_once(model: Any, tokens: int) -> int:
-    """How many texts a batch has."""
+    """The number of texts in a batch."""
     config = model.config
     if getattr(config, "pad_token_id", None) is None and head_of(model) == "classification":
         return 1  # transformers refuses more of decoders

@@ -1,7 +1,6 @@
-"""A model's attention some rows at a time, their heads fused at once: weights of all heads and rows never stand in memory.
+"""A model's attention some rows at a time, with heads fused at once: memory never holds all heads and rows.
 
-Only for reference functions of which it is certain that each query's weights and output depend on that query alone: those
-made of statements that are known here, and of no others.
+Only for reference functions made of known statements, in which each query's weights and output depend on it alone.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 from attnflow import _core
 from attnflow.arrays import as_array
 
-# What eager_attention_forward is made of in nine of ten files of transformers 5.24.
+# The statements of eager_attention_forward in nine of ten files of transformers 5.24.
 _OF_ONE_ROW = frozenset(
     """
 if scaling is None: scaling = query.size(-1) ** (-0.5)
@@ -49,7 +48,7 @@ _WHOLE = 255  # tokens, up to which there is nothing to save
 
 @cache
 def _is_of_rows(reference: Any) -> bool:
-    """Whether the rows of a reference function may be computed apart."""
+    """Whether a reference function's rows may be computed separately."""
     try:
         file = ast.parse(textwrap.dedent(inspect.getsource(reference))).body
     except (OSError, TypeError, SyntaxError):
@@ -62,7 +61,7 @@ def _is_of_rows(reference: Any) -> bool:
 
 
 def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
-    """The rows to compute at once: empty where all have to be, and where they are few."""
+    """The rows to compute at once: empty if all are needed together, or if they are few."""
     import torch
 
     n = query.shape[2] if query.dim() == 4 else 0
@@ -72,15 +71,13 @@ def blocks_of(reference: Any, query: Any, mask: Any) -> list[slice]:
         return []
     if not _is_of_rows(reference):
         return []
-    # Of nearly one size: kernels for matrices of a few rows round otherwise.
+    # Nearly one size: kernels for matrices of a few rows round differently.
     count = -(-n // _ROWS)
     return [slice(part * n // count, (part + 1) * n // count) for part in range(count)]
 
 
 def _kept(shape: tuple[int, ...]) -> Any:
-    """Zeros, float64, in memory of their own: what stays between the short-lived tensors of a pass would leave gaps in the
-    heap that are too small for the next ones.
-    """
+    """Zeros, float64, outside the heap, where long-lived arrays would leave gaps too small for a pass's next tensors."""
     import numpy as np
 
     memory = mmap.mmap(-1, 8 * math.prod(shape), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -88,10 +85,7 @@ def _kept(shape: tuple[int, ...]) -> Any:
 
 
 def fuse_by_rows(heads: str, reference: Any, blocks: list[slice], inputs: Any, options: Any) -> tuple[Any, Any]:
-    """The output of a reference function, and its weights with their heads fused: float64 [batch, 1, query, key].
-
-    inputs: module, query, key, value, mask.
-    """
+    """A reference function's output and fused weights, float64 [batch, 1, query, key]; inputs: module, q, k, v, mask."""
     import torch
 
     module, query, key, value, mask = inputs

@@ -1,14 +1,13 @@
 """The attention of any Transformers model, while it runs.
 
 SDPA and flash kernels never make the attention weights, and `output_attentions=True` refuses them or reloads the model.
-transformers lets a model's attention function be exchanged while it stands: here by one that calls the family's own
-reference function, which every modeling file has for attn_implementation="eager", and keeps the weights that it returns.
-So soft caps, learned sinks, position biases and windows are what the family says they are; nothing is computed anew.
+transformers lets a loaded model's attention function be replaced: here by one that calls the family's own reference
+function, which every modeling file has for attn_implementation="eager", and keeps the weights. So soft caps, learned
+sinks, position biases and windows are the family's own; nothing is recomputed.
 
-Calls are told apart by the module that makes them and by their order, not by a number of their layer, which modules may lack
-or repeat. They are compared with the layers that the model says it has: what does not agree is an error, never a wrong
-picture. Families that never ask for an attention function, or apply a mask of their own only beside transformers' own
-functions, are asked for `output_attentions` instead.
+Calls are identified by module and order; layer numbers may be missing or repeated. A mismatch with the declared layers
+is an error, never a wrong picture. Families that never ask for an attention function, or mask only for transformers'
+own functions, are asked for `output_attentions` instead.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from attnflow.hooks import before, behind
 from attnflow.joint import is_encoder_decoder, joint_of, whole_number
 from attnflow.wrapped import kinds_of, unwrapped
 
-# Under which transformers knows the attention function here.
 _NAME = "attnflow"
 
 
@@ -61,8 +59,8 @@ class Captured:
     def attentions(self) -> tuple[Any, ...]:
         """The weights of each layer, in the order in which the model ran them: [batch, head, query, key].
 
-        For an encoder-decoder, the layers cover source and target tokens together: first the encoder's layers, then two
-        for each decoder layer, its attention to the target and its attention to the source.
+        For an encoder-decoder, layers cover source and target tokens together: first the encoder's layers, then two for
+        each decoder layer, its attention to the target and to the source.
         """
         if is_encoder_decoder(self.model):
             return joint_of(self.model, self.calls).layers()
@@ -90,7 +88,7 @@ def _listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def _one_stack(names: Sequence[str]) -> bool:
-    """Whether paths of modules differ in one number at most, which never falls: it stays where layers share a module."""
+    """Whether paths of modules differ in at most one number, which never falls: it stays where layers share a module."""
     if len({re.sub(r"\d+", "0", name) for name in names}) != 1:
         return False
     columns = list(zip(*([int(number) for number in re.findall(r"\d+", name)] for name in names), strict=True))
@@ -99,28 +97,26 @@ def _one_stack(names: Sequence[str]) -> bool:
 
 
 def _layers_of(model: Any) -> int | None:
-    """How many layers of attention the model says it has; None where it does not, or where they are no one stack: patches in
-    an order drawn by chance.
-    """
+    """The declared number of attention layers; None if undeclared, or if they are no stack: randomly ordered patches."""
     if model.config.model_type == "vit_mae":
         return None
     return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
 def text_config(model: Any) -> Any:
-    """The configuration of its layers: of a model of images and texts, which has several, that of the text's."""
+    """The configuration of its layers: for a model of images and texts, that of the text."""
     config = model.config
     if hasattr(config, "num_hidden_layers") or not hasattr(config, "get_text_config"):
         return config
     return config.get_text_config()
 
 
-# What the attention of a family takes where no kernel is asked for.
+# The default attention function of a family.
 _REFERENCE = re.compile(r"\b\w*eager_attention_forward\b")
 
 
 def _reference_function(module: Any) -> Any:
-    """The family's own attention in plain PyTorch, which returns its weights; None where it is not clear which that is."""
+    """The family's own attention in plain PyTorch, which returns its weights; None if it is not identifiable."""
     kind: Any = type(module)
     file, name = _reference_of(kind)
     return file.get(name)
@@ -128,8 +124,8 @@ def _reference_function(module: Any) -> Any:
 
 @cache
 def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
-    """The names of a file, and that of the function in it."""
-    # A file may have several, of which each module names its own.
+    """The names in a file, and that of its function."""
+    # A file may have several; each module names its own.
     forward = inspect.unwrap(kind.forward)  # type: ignore[attr-defined]
     named = set(_REFERENCE.findall(_source(forward)))
     if named:
@@ -143,7 +139,7 @@ def _reference_of(kind: type) -> tuple[dict[str, Any], str]:
 
 
 def _source(what: Any) -> str:
-    """Of a module, a class or a function; nothing where there is no file of it."""
+    """The source of a module, a class or a function; "" without a file."""
     try:
         return inspect.getsource(what)
     except (OSError, TypeError):
@@ -152,7 +148,7 @@ def _source(what: Any) -> str:
 
 @dataclass
 class _Recorder:
-    """What a capture does with the model's calls of attention."""
+    """A capture's handling of the model's attention calls."""
 
     owns: Callable[[Any], bool]  # whether a module is the model's, and this thread runs it
     keep: Callable[..., None]  # (module, weights), and of how many heads they are, if these are fused already
@@ -160,14 +156,14 @@ class _Recorder:
     see: Callable[..., None] | None  # (module, arguments (query, key, value, ...), weights, output)
 
 
-# The capture at work, if any: transformers knows attention functions by one name for the whole process. The lock is held
-# for as long as a capture lasts, so that no second one takes the first one's function for the model's own.
+# transformers knows attention functions by one name for the whole process. The lock is held during a capture, so that
+# no other one takes its function for the model's own.
 _recorder: _Recorder | None = None
 _at_work = threading.Lock()
 
 
 def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
-    """What transformers calls in place of a kernel."""
+    """Called by transformers instead of a kernel."""
     reference = _reference_function(module)
     if reference is None:
         raise unsupported(
@@ -191,14 +187,14 @@ def _attention(module: Any, *arguments: Any, **options: Any) -> tuple[Any, Any]:
 
 
 def _register() -> bool:
-    """Makes the function here known to transformers; whether this version can."""
+    """Registers the function with transformers; returns whether this version supports it."""
     try:
         from transformers import AttentionInterface
         from transformers.masking_utils import AttentionMaskInterface, eager_mask
     except ImportError:
         return False
     AttentionInterface.register(_NAME, _attention)
-    # Without it a function of one's own gets no mask at all: windows and padding would be lost without a word.
+    # Without it a custom function gets no mask at all: windows and padding would be silently lost.
     AttentionMaskInterface.register(_NAME, eager_mask)
     return True
 
@@ -221,8 +217,8 @@ def _configs(model: Any) -> list[Any]:
     return list(found.values())
 
 
-# if self.config._attn_implementation in ("eager", "sdpa"): and then a mask: with any other attention function there would be
-# none, as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
+# `if self.config._attn_implementation in ("eager", "sdpa"):` before a mask: other attention functions would get none,
+# as in the families whose indexer chooses the keys of each query (DeepSeek-V3.2).
 _OWN_MASK = re.compile(
     r"_attn_implementation\s*(?:==|(?:not\s+)?in)\s*[(\[{]?[^)\]}:\n]*[\"']eager[\"'][^:\n]*:[^\n]*\n"
     r"(?:[^\n]*\n){0,8}?[^\n=]*(?:mask|indices)\w*\s*="
@@ -241,7 +237,7 @@ def _has_own_mask(file: str) -> bool:
 
 
 def _implement(stack: ExitStack, configs: list[Any], name: str) -> None:
-    """Runs with another attention function, until the old ones are back when `stack` ends."""
+    """Switches to another attention function until `stack` ends."""
     for config in reversed(configs):  # put back are outer ones first, which change those within them
         stack.callback(setattr, config, "_attn_implementation", config._attn_implementation)
     for config in configs:
@@ -249,7 +245,7 @@ def _implement(stack: ExitStack, configs: list[Any], name: str) -> None:
 
 
 def check_model(model: Any) -> None:
-    """Refuses what no text can be explained with."""
+    """Refuses models that cannot be explained with any text."""
     if not hasattr(model, "config") or not hasattr(model, "modules"):
         raise Error(f"expected a model of transformers, found {type(model).__name__}")
     if "torch.OptimizedModule" in kinds_of(model):
@@ -267,10 +263,10 @@ def check_model(model: Any) -> None:
 
 
 def explained(model: Any) -> Any:
-    """The model of transformers that is explained, out of what may be wrapped around it; refuses what is none."""
+    """The transformers model inside any wrapper; refuses others."""
     model = unwrapped(model)
     check_model(model)
-    # A model of transformers has loaded transformers; others need not have it.
+    # A transformers model has loaded transformers; others may lack it.
     transformers = sys.modules.get("transformers")
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         raise Error(
@@ -280,16 +276,14 @@ def explained(model: Any) -> Any:
 
 
 def divide_rows(asked: dict[str, Any], rounded: bool) -> dict[str, Any]:
-    """Rows rounded to two or three digits miss 1 by up to a hundredth: they are divided by their sums unless options of the
-    caller's say what to do.
-    """
+    """Divides rows rounded to two or three digits, which miss 1 by up to 0.01, unless the options say otherwise."""
     if rounded and asked.get("renormalize") is None and not asked.get("any_weights"):
         return asked | {"renormalize": True}
     return asked
 
 
 def as_given(weights: Any, _: int) -> Any:
-    # On its way to the CPU at once: the model's device keeps one layer at a time.
+    # Moved to the CPU at once: the model's device holds one layer at a time.
     return weights.detach().cpu()
 
 
@@ -309,11 +303,11 @@ def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
 def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
     """Keeps the attention of the model's runs inside the `with` block, whatever its kernel; only the last run is kept.
 
-    with attnflow.capture(model) as captured:
-        model(**inputs)
-    attnflow.show(captured, tokens)
+        with attnflow.capture(model) as captured:
+            model(**inputs)
+        attnflow.show(captured, tokens)
 
-    fuse: "mean", "max" or "min" fuses the heads of each layer as it arrives, so that a layer takes n^2 numbers instead of
+    fuse: "mean", "max" or "min" fuses each layer's heads as it arrives, so that a layer takes n^2 numbers instead of
         n^2 for each head. The weights are then float64 with a single head.
     """
     if "torch.OptimizedModule" not in kinds_of(model):
@@ -328,11 +322,10 @@ def capture(model: Any, *, fuse: str | None = None) -> Iterator[Captured]:
 def capture_with(
     model: Any, keep_as: Callable[..., Any], fuse: str | None = None, see: Callable[..., None] | None = None
 ) -> Iterator[Captured]:
-    """keep_as(weights, layer) says what is kept of a call, the first of which is layer 1.
+    """keep_as(weights, layer) returns what to keep of a call; the first call is layer 1.
 
-    fuse: heads may be fused so before: keep_as(weights, layer, heads) then gets the weights of that many heads as those
-        of one.
-    see: needs a model whose attention function can be exchanged.
+    fuse: keep_as(weights, layer, heads) may then get the weights of that many heads already fused to one.
+    see: needs a model whose attention function can be replaced.
     """
     global _recorder
     check_model(model)
@@ -342,11 +335,11 @@ def capture_with(
         stack.callback(_at_work.release)
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
-        # Rows that leave out a learned sink do not miss 1 by rounding: what to do with them is for the caller to say.
+        # Rows without a learned sink miss 1 by more than rounding: the caller decides what to do.
         sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
         thread = threading.get_ident()
 
-        # What runs with a kernel makes do without weights; if they are asked for, too, they are made whole.
+        # Kernels run without weights; if weights are requested, too, they are complete.
         configs = _configs(model)
         kernel = all(config._attn_implementation not in (None, "eager") for config in configs)
         by_rows = False
@@ -368,7 +361,7 @@ def capture_with(
         own_masks = exchangeable and _masks_beside_interface(model)
         if exchangeable and not own_masks and _calls_interface(model):
             _recorder = _Recorder(
-                # Models with the same configuration call the function here, too, and this one may run in other threads.
+                # Models with the same configuration call this function, too, possibly in other threads.
                 owns=lambda module: id(module) in names and threading.get_ident() == thread,
                 keep=lambda module, weights, *heads: keep(names[id(module)], weights, *heads),
                 fusion=lambda: fuse if by_rows else None,
@@ -410,7 +403,7 @@ def _is_rounded(weights: Any) -> bool:
 
 
 def _level_of_caller() -> int:
-    """The stacklevel, for a warning of the function that asks, of the first frame outside this package and contextlib."""
+    """The stacklevel, for a warning of the calling function, of the first frame outside this package and contextlib."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("attnflow", "contextlib"):
         level, frame = level + 1, frame.f_back
@@ -418,7 +411,7 @@ def _level_of_caller() -> int:
 
 
 def _refuse_other_attention(model: Any) -> None:
-    """Refuses models that compute another attention when asked for it than they do by themselves."""
+    """Refuses models whose attention changes when it is asked for."""
     for config in _configs(model):
         if config.model_type == "falcon" and getattr(config, "alibi", False):
             raise unsupported(
@@ -432,9 +425,7 @@ def _refuse_other_attention(model: Any) -> None:
 def _output_attentions(
     model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
 ) -> Iterator[None]:
-    """Asks for attention in the model's output, for families that do not ask for their attention function, and for versions
-    of transformers that do not let it be exchanged. With `own_masks` the model runs as if loaded with "eager".
-    """
+    """Asks for attention in the output, if it cannot be replaced; `own_masks`: runs as if loaded with "eager"."""
     if own_masks:
         reason = f"{type(model).__name__} masks attention only for transformers' own attention functions"
     elif exchangeable:

@@ -60,10 +60,10 @@ class Comparison(Tabular):
         return found
 
     def correlation(self, method: str = "rollout") -> NDArray[np.float64]:
-        """Spearman's rank correlation of each row, [layer, output_token]: 1 where both rank the input tokens alike.
+        """Spearman's rank correlation of each row, [layer, output_token]: 1 if both rank the input tokens alike.
 
-        Only the tokens that an output token sees are ranked; flow values whose intervals overlap count as tied. NaN where
-        there is no order: fewer than two tokens, or all of them tied.
+        Ranks only tokens that an output token sees; flow values whose intervals overlap count as tied. NaN without an
+        order: fewer than two tokens, or all tied.
         """
         first, second = self._values(method, method)
         gaps = self._values(method, "flow_gap") if method == "flow" else [np.zeros_like(first), np.zeros_like(second)]

@@ -1,8 +1,8 @@
-"""Edges of a loaded model's layers beside attention: contributions, and relevance for one prediction.
+"""Edges of a loaded model's layers other than attention: contributions, and relevance for one prediction.
 
-Hooks show what a layer is given and gives (attnflow.layers says where); the C++ library makes one matrix of it, layer by
-layer, so that no more than one layer's vectors stand in memory. Relevance needs a pass back: the model runs once, then its
-layers once more from the top, each with a graph of its own.
+Hooks record a layer's input and output (attnflow.layers says where); the C++ library makes one matrix of them, so
+memory holds only one layer's vectors. Relevance needs a backward pass: the model runs once, then its layers once more
+from the top, each with its own graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from attnflow.text import numbers
 
 @dataclass
 class Found:
-    """What the report is made of: one of attentions, fused and edges; attentions may stand beside edges."""
+    """A report's data: one of attentions, fused and edges; attentions may accompany edges."""
 
     output: Any  # the model's
     asked: dict[str, Any] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Found:
 
 @dataclass
 class _Run:
-    """What a layer has shown since it was called."""
+    """Data recorded since a layer was called."""
 
     layer: Any
     parts: LayerParts
@@ -65,13 +65,13 @@ class _Run:
         self.x = given_tensor(self.layer, arguments, options)
 
     def forget(self) -> None:
-        """All but what the layer was called with."""
+        """Forgets all but the layer's arguments."""
         self.x = self.y = self.weights = self.value = self.mixed = None
         self.given = self.projected = self.attended = self.normed = None
 
     @property
     def written(self) -> Any:
-        """Into the residual stream."""
+        """Its output into the residual stream."""
         return self.normed if self.parts.written_norm else self.projected
 
     def behind(self) -> Any:
@@ -82,7 +82,7 @@ class _Run:
         return self.x[0].to(self.written.device) + self.written[0]
 
     def check(self) -> None:
-        """That the layer is made as its parts say."""
+        """Checks that the layer is made as its parts say."""
         where = f"layer {self.number} ({type(self.layer).__name__})"
         if self.weights is None or self.written is None or (self.parts.behind and self.y is None):
             raise _unlike(
@@ -99,7 +99,7 @@ class _Run:
             raise _unlike(where, "the sum of x and the output of the projection after attention", "something else")
 
     def terms(self) -> tuple[_core.LayerTerms, Any]:
-        """And the bias that is written beside them."""
+        """The terms, and the bias written with them."""
         behind = numbers(self.behind())  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
         matrix, bias = self._linear()
@@ -124,7 +124,7 @@ class _Run:
         return terms, None if bias is None else numbers(bias)
 
     def _rest(self, rows: Any) -> Any:
-        """What the layer makes of y, of each position by itself."""
+        """The layer's output for y, each position separately."""
         import torch
 
         given = torch.from_numpy(rows).to(device=self.x.device, dtype=self.x.dtype)
@@ -132,7 +132,7 @@ class _Run:
             return numbers(self.parts.rest(self.layer, given[None])[0])  # type: ignore[misc]
 
     def _scales(self) -> tuple[Any, Any]:
-        """What an RMS norm behind the projection multiplies by: by [hidden], and by [token], which is a constant of the run."""
+        """Factors of an RMS norm after the projection: by [hidden], and by [token], a constant of the run."""
         import torch
 
         if not self.parts.written_norm:
@@ -155,7 +155,7 @@ class _Run:
             return module.weight.t(), module.bias
         if type(module).__name__ == "Conv1D":  # of transformers, which keeps it the other way round
             return module.weight, module.bias
-        # Whatever else is linear, quantised or with an adapter, keeps them in its own way: what it gives says them.
+        # Other linear modules, quantized or with an adapter, store them differently: their output shows them.
         unit = torch.eye(self.given.shape[-1], dtype=self.x.dtype, device=self.x.device)
         bias = module(torch.zeros_like(unit[:1]))
         return module(unit) - bias, bias[0]
@@ -169,7 +169,7 @@ def _unlike(where: str, expected: str, found: str) -> Error:
 
 
 def _close(a: Any, b: Any) -> bool:
-    """Equal up to rounding, of numbers of the type that the model has."""
+    """Equal up to the rounding of the model's type."""
     import torch
 
     if a.shape != b.shape:
@@ -189,7 +189,7 @@ def _norm(module: Any) -> tuple[Any, Any, float]:
 
 
 class _Watch:
-    """Hooks on the layers of a model that is known. finished(run) is called whenever a layer has run."""
+    """Hooks on the layers of a known model. Calls finished(run) after each layer."""
 
     def __init__(self, model: Any, mixing: str, finished: Callable[[_Run], None]) -> None:
         known = require_layers(model, mixing)
@@ -230,7 +230,7 @@ class _Watch:
         yield behind(layer, end)
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
-        """A call of attention: query, key, value, ..."""
+        """Sees a call of attention: query, key, value, ..."""
         run = self._of_module.get(id(module))
         if run is not None:
             run.value, run.weights, run.mixed = arguments[2], weights, output
@@ -255,21 +255,21 @@ def _module(layer: Any, path: str) -> Any:
 
 
 def shape_alone(weights: Any, _: int) -> Any:
-    """What is kept of attention where edges are wanted alone."""
+    """What is kept of attention if only edges are wanted."""
     return weights.detach().new_empty(1).cpu().expand(weights.shape)
 
 
 def contributions(
     model: Any, inputs: dict[str, Any], mixing: str, keep: Callable[[Any, int], Any], threads: int = 0
 ) -> Found:
-    """mixing: norm, globenc, alti, ifr or value-zeroing. keep(weights, layer) says what is kept of attention."""
+    """mixing: norm, globenc, alti, ifr or value-zeroing. keep(weights, layer) returns what to keep of attention."""
     import torch
 
     made: list[_core.EdgeLayer] = []
 
     def finished(run: _Run) -> None:
         terms, bias = run.terms()
-        # The first layer speaks for all: this is as much work as the contributions themselves.
+        # Checks the first layer for all: this costs as much as the contributions themselves.
         if run.number == 1 and not terms.completeness_error(bias) < (1e-4 if run.x.dtype == torch.float32 else 0.05):
             raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
         made.append(terms.contributions(mixing, threads))
@@ -289,10 +289,7 @@ def relevance(
     choice: _core.TargetChoice,
     keep: Callable[[Any, int], Any],
 ) -> Found:
-    """mixing: relevance or relevance-by-head. logits_of(output): those that the target is among, and where they are said.
-
-    By gradient checkpointing with a checkpoint at every layer: what is kept are the layers' inputs.
-    """
+    """logits_of(output): the target's logits and position. Checkpoints every layer: only the layers' inputs are kept."""
     import torch
 
     from attnflow.attnlrp import rules
@@ -315,7 +312,7 @@ def relevance(
 
     if "use_cache" in signature(model.forward).parameters:
         inputs = inputs | {"use_cache": False}  # layers run twice
-    # One capture at a time: that it comes first keeps two threads from changing the same model's parameters.
+    # capture_with() comes first: one capture at a time keeps two threads from changing the same model's parameters.
     with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
         remove = behind(watch.runs[-1].layer, cut)
         try:
@@ -341,7 +338,7 @@ def _first(output: Any) -> Any:
 
 
 def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer]:
-    """Runs a layer once more and takes the gradient at what it gave back through it: that at its input, and its edges."""
+    """Runs a layer once more and propagates the gradient at its output: returns the one at its input, and its edges."""
     import torch
 
     leaf = given_tensor(run.layer, run.arguments, run.options).detach().requires_grad_(True)

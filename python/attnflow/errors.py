@@ -6,8 +6,8 @@ from __future__ import annotations
 class Error(Exception):
     """An error that says what was expected, what was found and what to do, in the words of the program.
 
-    kind: "usage" (an option or argument has a wrong value), "bad_input" (an array is not attention, a text has no tokens),
-    "unsupported_model", "input_too_long" or "other".
+    kind: "usage" (a wrong value of an option or argument), "bad_input" (an array is not attention, a text has no
+        tokens), "unsupported_model", "input_too_long" or "other".
     """
 
     def __init__(self, message: str, *, kind: str = "usage") -> None:

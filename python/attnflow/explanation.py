@@ -60,15 +60,17 @@ def explain(
     check: bool | None = None,
     **options: Unpack[TextOptions],
 ) -> Any:
-    """What each output of a loaded Transformers model depends on in a text, as a report; of several texts, a report each.
+    """What each output of a loaded Transformers model depends on in a text, as a report; for several texts, a report
+    each.
 
     The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
-    text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output, whose
-        attention_mask says what is padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
-    target_text: of an encoder-decoder, what its decoder is given, behind its first token ("": that alone). Tokens of both
-        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says otherwise.
-    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is made
-        at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
+    text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output,
+        whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
+    target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
+        texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
+        otherwise.
+    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is
+        made at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}")
@@ -100,7 +102,7 @@ def check_target(model: Any, given: bool) -> None:
 
 
 def check_options(asked: dict[str, Any]) -> None:
-    """Tells what is wrong with them before a model runs."""
+    """Finds errors in them before a model runs."""
     _core.can_fuse(_by_number(asked, ""))
     elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
     mixing = asked.get("mixing")
@@ -113,7 +115,7 @@ def check_options(asked: dict[str, Any]) -> None:
 
 
 def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) -> list[Encoded]:
-    """The tokens of the input and, of an encoder-decoder, those that its decoder is given."""
+    """The tokens of the input and, for an encoder-decoder, those that its decoder is given."""
     parts = [encoded(model, tokenizer, given)]
     if target_text is not None and given.target is not None:
         raise Error("expected target_text or decoder_input_ids, found both")
@@ -126,7 +128,7 @@ def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) ->
 
 
 def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """target and against may be numbers: of a class, or of a token, which has the prefix."""
+    """Numbers for target and against, classes or tokens, get the prefix."""
     names = [name for name in ("target", "against") if is_whole(asked.get(name))]
     return asked | {name: f"{prefix}{int(asked[name])}" for name in names}
 
@@ -191,7 +193,7 @@ def _explain_text(
 
 
 def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
-    """What makes check=True impossible whatever the text is."""
+    """Refuses check=True where it is impossible for any text."""
     found = None
     kind = head_of(model)
     if is_joint:

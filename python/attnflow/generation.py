@@ -1,4 +1,4 @@
-"""What a decoder goes on with, and what each of the tokens depends on."""
+"""A decoder's continuation, and what each of its tokens depends on."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def generate(
 ) -> Report:
     """Continues a prompt with a loaded decoder of Transformers, and says what each generated token depends on.
 
-    The text is made by the model's own generate(), with its kernels and its cache. Then prompt and text are read once more,
-    in one pass, whose attention (or contributions, see `mixing`) the report is of: row t of its arrays is that of the
-    position that chose generated token t.
+    The model's own generate() makes the text, with its kernels and its cache. One more pass over prompt and text gives
+    the attention (or contributions, see `mixing`): row t of the report's arrays is of the position that chose generated
+    token t.
 
     prompt: a text, or its token ids as the tokenizer returns them.
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
-    chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system's turn before it.
-    ignore_end: goes on past a token that ends the text.
+    chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system turn before it.
+    ignore_end: continues past a token that ends the text.
     generation: further arguments of model.generate(), such as {"num_beams": 4} or {"repetition_penalty": 1.2}.
     """
     model = explained(model)
@@ -112,7 +112,7 @@ def generate(
 
 
 def _check_sampling(temperature: float, top_p: float, seed: int) -> None:
-    """In the words of the program."""
+    """Refuses wrong values in the program's words."""
     if not (temperature >= 0 and math.isfinite(temperature)):
         raise Error(f"temperature: expected a number of at least 0, found {temperature}")
     if not 0 < top_p <= 1:
@@ -132,7 +132,7 @@ _PARAMETERS = {
 
 
 def _require_free(further: Mapping[str, Any]) -> None:
-    """What has a parameter of its own is said there."""
+    """Refuses arguments of generate() that have a separate parameter."""
     for name, parameter in _PARAMETERS.items():
         if name in further:
             raise Error(f"generation: expected no {name!r}, found one; use the parameter {parameter}")
@@ -162,13 +162,13 @@ def _encode_prompt(model: Any, tokenizer: Any, prompt: Given, chat: bool, system
     messages = [] if system is None else [{"role": "system", "content": system}]
     messages.append({"role": "user", "content": prompt.text})
     whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    # The template writes the tokens that the tokenizer would put in front.
+    # The template writes the tokens that the tokenizer would add.
     found = encode(tokenizer, whole, add_special_tokens=False)
     check_ids(model, found.ids)
     return found
 
 
-# What is given as the token that ends a text, where none does. None would stand for the model's own.
+# An end token for texts without one. None would mean the model's own.
 _NO_TOKEN = 2**31 - 1
 
 
@@ -211,15 +211,15 @@ def _ends(model: Any) -> set[int]:
 
 
 def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-    """The generated text, and in it the bytes of each token: whole characters; all pieces of a character have its place."""
+    """The generated text, and each token's bytes in it, whole characters: all pieces of a character have its place."""
     decode = partial(tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    # Behind the end of the prompt, so that a space in front is kept.
+    # After the end of the prompt, to keep a leading space.
     context = list(prompt[-4:])
     base = len(decode(context))
     texts = [decode(context + list(made[:count]))[base:] for count in range(len(made) + 1)]
     whole = texts[-1]
-    # Where the text is settled that the first so many tokens make: an unfinished character is not, which is shown as U+FFFD
-    # until it is whole (bytes that are no character stay so).
+    # The length of the settled text after each token: an unfinished character appears as U+FFFD until it is whole (bytes
+    # that are no character stay so).
     settled: list[int] = []
     unfinished: list[bool] = []
     for text in texts:
@@ -237,7 +237,7 @@ def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple
 
 
 def _logits(model: Any, output: Any, prompt: Encoded) -> list[Any]:
-    """Of the positions that chose the text."""
+    """The logits of the positions that chose the text."""
     logits = getattr(output, "logits", None)
     if logits is None or logits.dim() != 3:
         raise Error(f"expected a model with a language modeling head, found {type(model).__name__}")

@@ -1,7 +1,4 @@
-"""The names in annotations, so that typing.get_type_hints() knows them.
-
-NumPy is imported when a hint is looked at, not with the package.
-"""
+"""The names in annotations, for typing.get_type_hints(). NumPy is imported only when a hint is looked at."""
 
 from __future__ import annotations
 
@@ -73,20 +70,20 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
 
 @cache
 def _known() -> frozenset[str]:
-    """Names that some function takes: what is wrong with them elsewhere is said by the core."""
+    """Names that some function takes; the core reports misuse of these."""
     asked = ("attribute", "values", "explain", "generate")
     return frozenset(name for asks in asked for name, _, _ in _core.described_options(asks)) | {"method"}
 
 
 def unknown_option(name: str, offered: Sequence[str]) -> Error:
-    # Half a character of UTF-16, which has no UTF-8, is like none of them.
+    # Half a surrogate pair, which has no UTF-8, resembles no name.
     close = _core.nearest_name(name.encode(errors="replace").decode(), list(offered))
     meant = f"; did you mean {close!r}?" if close else ""
     return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}")
 
 
 def _plain(named: dict[str, Any]) -> dict[str, Any]:
-    """Positions and layers that are counted from the end, as Python does it."""
+    """Resolves positions and layers that are counted from the end, as in Python."""
 
     def is_negative(value: Any) -> bool:
         return is_whole(value) and int(value) < 0

@@ -1,4 +1,4 @@
-"""Hooks of modules that look at what this thread runs, and at nothing else: a model may run in several at once."""
+"""Hooks of modules that see only runs on this thread: a model may run in several at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnflow.errors import unsupported
 
 
 def before(module: Any, hook: Callable[..., Any]) -> Callable[[], None]:
-    """Calls hook(module, arguments, options) ahead of the module, on this thread; what is returned ends that."""
+    """Calls hook(module, arguments, options) before the module, on this thread; calling the result removes it."""
     return _hooked(module.register_forward_pre_hook, hook)
 
 
@@ -39,7 +39,7 @@ def given_tensor(module: Any, arguments: tuple[Any, ...], options: dict[str, Any
 def with_given_tensor(
     module: Any, arguments: tuple[Any, ...], options: dict[str, Any], tensor: Any
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a module is called with, and another tensor in place of given_tensor()."""
+    """A module's arguments with another tensor in place of given_tensor()."""
     place = _place(module, arguments, options)
     if isinstance(place, int):
         return (*arguments[:place], tensor, *arguments[place + 1 :]), options
@@ -52,7 +52,7 @@ def _place(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> 
     for index, one in enumerate(arguments):
         if isinstance(one, torch.Tensor):
             return index
-    # By keyword in any order: that which the module names first.
+    # Keywords come in any order: take the one that the module declares first.
     for name in (*signature(module.forward).parameters, *options):
         if isinstance(options.get(name), torch.Tensor):
             return name

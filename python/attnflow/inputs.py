@@ -1,7 +1,6 @@
-"""What callers hand over as a text: a text, two as a pair, or token ids as tokenizers return them.
+"""Inputs as callers give them: a text, two as a pair, or token ids as tokenizers return them.
 
-A list holds several, each of which is explained by itself. What is none of these, and would still be iterable, is refused
-by name: a mapping's keys or the letters of a text are no texts.
+A list holds several. Other iterables are refused by name: a mapping's keys or the letters of a text are no texts.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Given:
     target: list[int] | None = None  # decoder_input_ids
 
 
-# Keys of an encoding that are read, and keys that tokenizers and data sets add but no model computes with.
+# Keys of an encoding that are read, and keys that tokenizers and data sets add but no model uses.
 _READ = ("input_ids", "attention_mask", "token_type_ids", "decoder_input_ids")
 _BESIDE = (
     "labels",
@@ -86,7 +85,7 @@ def _refused(name: str, given: Any, advice: str) -> Error:
 
 
 def _refuse_other(given: Any, name: str) -> None:
-    """What is iterable, or looks like a text, and is none."""
+    """Refuses iterables and text-like objects that are no texts."""
     advice = next((f"; pass {what}" for kind, what in _TABLES.items() if kind in kinds_of(given)), None)
     if advice is not None:
         pass
@@ -107,7 +106,7 @@ def _refuse_other(given: Any, name: str) -> None:
 
 
 def _one(given: Any, tokenizer: Any, model: Any, name: str) -> list[Given] | None:
-    """What stands for one input, or for a batch in one object; None for a list, and for what is nothing of the kind."""
+    """One input, or a batch in one object; None for a list, and for anything else."""
     if isinstance(given, str):
         return [Given(str(given))]
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(part, str) for part in given):
@@ -129,7 +128,7 @@ def is_whole(value: Any) -> bool:
 
 
 def _array(given: Any, tokenizer: Any, model: Any, name: str) -> list[Given] | None:
-    """Of whole numbers; one of texts is a list of them."""
+    """An array of whole numbers; one of texts is a list of them."""
     if any(kind in kinds_of(given) for kind in _TABLES):
         return None
     values = given.tolist()
@@ -199,7 +198,7 @@ def _encoded(given: Mapping[str, Any], tokenizer: Any, model: Any, name: str) ->
 
 
 def _refuse_further(given: Mapping[str, Any], model: Any, name: str) -> None:
-    """What the model would compute with and is not read here."""
+    """Refuses keys that the model would use and that are not read here."""
     from inspect import signature
 
     taken = {} if model is None else signature(model.forward).parameters
@@ -222,7 +221,7 @@ def _refuse_padding(ids: Sequence[Sequence[int]], tokenizer: Any, name: str) -> 
 
 
 def _unpadded(mask: Sequence[int], name: str) -> slice:
-    """Where the ones are, which have to stand together."""
+    """The positions of the ones, which must be adjacent."""
     if set(mask) - {0, 1}:
         raise Error(f"{name}: expected attention_mask of zeros and ones, found {sorted(set(mask) - {0, 1})}")
     count = sum(mask)

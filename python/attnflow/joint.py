@@ -1,8 +1,8 @@
 """Encoder-decoders: the attention of the encoder, of the decoder, and from one to the other, as one graph.
 
-Source and target tokens are one set. In a layer of the encoder target tokens keep to themselves; a layer of the decoder is
-two, its attention to the target and then to the source, in both of which source tokens keep to themselves. So rollout and
-flow of a target token reach the words of the source.
+Source and target tokens are one set. A decoder layer becomes two: its attention to the target, then to the source.
+Source tokens keep to themselves in both, as target tokens do in the encoder's layers. So a target token's rollout and
+flow reach the words of the source.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_encoder_decoder(model: Any) -> bool:
 
 
 def _kind(module: str) -> str | None:
-    """Whose attention a call is: encoder, self (of the decoder) or cross; None where the path does not say."""
+    """A call's attention: encoder, self (of the decoder) or cross; None if the path does not say."""
     if module.startswith(("encoder_attentions[", "decoder_attentions[", "cross_attentions[")):
         return {"e": "encoder", "d": "self", "c": "cross"}[module[0]]
     parts = module.split(".")
@@ -38,7 +38,7 @@ def _kind(module: str) -> str | None:
 
 
 def whole_number(configs: Sequence[Any], *names: str) -> int | None:
-    """The first of the names that the first of the configurations has as a whole number."""
+    """The first of the names that is a whole number in the first configuration that has one."""
     found = (getattr(config, name, None) for config in configs for name in names)
     return next((value for value in found if isinstance(value, int)), None)
 
@@ -54,7 +54,7 @@ class Joint:
 
     @property
     def heads(self) -> int:
-        """Of the layer that has most."""
+        """The largest number of heads of a layer."""
         return max(int(weights.shape[1]) for _, weights in self.steps)
 
     def layer(self, index: int) -> Any:
@@ -81,7 +81,7 @@ class Joint:
 
 
 def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
-    """Compares the calls with the layers that the model says it has, and with each other."""
+    """Compares the calls with the layers that the model declares, and with each other."""
     config = model.config
     parts = {part: [config, getattr(config, part, None)] for part in ("encoder", "decoder")}
     usual = ("num_layers", "num_hidden_layers")

@@ -1,8 +1,8 @@
 """Where the layers of a family keep what contributions and relevance are made of.
 
-What a position writes into another is its value, weighted by attention, through the output projection. Values and weights
-are seen where attention is captured; this is the rest: the projection, the residual stream before and behind it, and the
-norms. The module of a layer says which family it is of. Another family is ten lines:
+A position writes its value, weighted by attention, through the output projection into others. Capture sees values and
+weights; this is the rest: the projection, the residual stream around it, and the norms. A layer's class determines its
+family. Another family is ten lines:
 
     attnflow.register_layer(
         MyDecoderLayer,
@@ -13,8 +13,7 @@ norms. The module of a layer says which family it is of. Another family is ten l
         ),
     )
 
-What is said here is compared with what the layer does while it runs; where they do not agree, that is an error, never a
-wrong picture.
+This is compared with what the layer computes; a mismatch is an error, never a wrong picture.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ class LayerParts:
 
     projection: the attention's output projection; its output is added to x, which gives y.
     written_norm: an RMS norm between the projection and the addition, if any (Gemma 2).
-    behind: the module that receives y: the norm before the feed-forward network or, in layers whose norms come after their
-        blocks (BERT), the norm after attention. Empty if the feed-forward network runs in parallel with attention (GPT-NeoX).
+    behind: the module that receives y: the norm before the feed-forward network or, in layers whose norms come after
+        their blocks (BERT), the norm after attention. Empty if the feed-forward network is parallel to attention
+        (GPT-NeoX).
     last_norm: the norm after the feed-forward network, in layers whose norms come after their blocks.
-    attention: the attention module, if the feed-forward network runs in parallel with it. It receives x after a norm (in
-        Cohere, the same norm as the network).
-    rest: a function; rest(layer, y) returns the layer's output for y, computed for each position separately. Only value
-        zeroing needs it.
+    attention: the attention module, if parallel to the feed-forward network; its input is x after a norm (in Cohere,
+        the network's).
+    rest: a function; rest(layer, y) is the layer's output for y, each position separately. Only value zeroing needs it.
     """
 
     projection: str
@@ -57,12 +56,12 @@ class LayerParts:
             )
 
 
-# Of a layer: its parts, where the configuration does not change them.
+# A layer's parts, fixed or dependent on its configuration.
 Parts = LayerParts | Callable[[Any], LayerParts]
 
 
 def _norm_first(projection: str, norm: str) -> LayerParts:
-    """Of layers that add mlp(norm(y)) to y."""
+    """For layers that add mlp(norm(y)) to y."""
     return LayerParts(projection=projection, behind=norm, rest=lambda layer, y: y + layer.mlp(getattr(layer, norm)(y)))
 
 
@@ -111,7 +110,7 @@ def _opt(layer: Any) -> LayerParts:
     )
 
 
-# Whose feed-forward net stands beside attention.
+# The feed-forward network is parallel to attention.
 _COHERE = LayerParts(projection="self_attn.o_proj", attention="self_attn")
 _PHI = LayerParts(projection="self_attn.dense", attention="self_attn")
 _GPTJ = LayerParts(projection="attn.out_proj", attention="attn")
@@ -119,7 +118,7 @@ _GEMMA2 = LayerParts(
     projection="self_attn.o_proj", written_norm="post_attention_layernorm", behind="pre_feedforward_layernorm"
 )
 
-# Of families of transformers, by the name of their file and that of the layer in it.
+# Families of transformers, by the names of their file and their layer.
 _KNOWN: dict[str, Parts] = {
     **dict.fromkeys(("llama.LlamaDecoderLayer", "mistral.MistralDecoderLayer", "gemma.GemmaDecoderLayer"), _LLAMA),
     **dict.fromkeys(("qwen2.Qwen2DecoderLayer", "qwen3.Qwen3DecoderLayer"), _LLAMA),
@@ -157,7 +156,7 @@ def known_families() -> list[str]:
 
 
 def parts_of(module: Any) -> LayerParts | None:
-    """Of a module that is a known layer."""
+    """The parts of a module that is a known layer."""
     kind = type(module)
     parts = _registered.get(kind)
     if parts is None and kind.__module__.startswith("transformers."):

@@ -1,4 +1,4 @@
-"""Reports in notebooks: a frame that is as high as what it shows."""
+"""Reports in notebooks: a frame as high as its content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnflow.errors import Error
 from attnflow.hints import Options
 from attnflow.report import Report
 
-# Until the page has said how high it is, and where scripts of outputs are not run.
+# Until the page reports its height, and where scripts of outputs are not run.
 _FIRST_HEIGHT = 360
 
 _CELL = """<iframe id="{id}" title="attnflow" srcdoc="{page}" sandbox="allow-scripts allow-downloads" \
@@ -30,9 +30,8 @@ style="width: 100%; height: {height}px; border: 0"></iframe>
 
 
 def cell_html(page: str) -> str:
-    """A page as the output of a cell.
-
-    The frame has no origin, so the page can neither see nor change the notebook; all that passes is how high it is.
+    """A page as a cell's output. The frame has no origin, so the page cannot access the notebook; it reports its
+    height.
     """
     return _CELL.format(id=f"attnflow-{uuid4().hex}", page=html.escape(page), height=_FIRST_HEIGHT)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int], None]]:
-    """To be called with what is done and how much there is; the library does so only once a second has passed."""
+    """The bar's function of work done and total; the library calls it only after a second."""
     bar: Any = None
 
     def tell(done: int, total: int) -> None:

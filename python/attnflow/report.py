@@ -1,4 +1,4 @@
-"""What an analysis found: arrays, files, pictures, and the page of a notebook's cell."""
+"""The result of an analysis: arrays, files, pictures, and the page of a notebook's cell."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Target(NamedTuple):
 
 
 def _of_core(name: str, meaning: str, method: str | None = None) -> Any:
-    """A property of the core's report; one of a method is there if that was requested."""
+    """A property of the core's report; one of a method exists if that was requested."""
 
     def read(report: Report) -> Any:
         value = getattr(report._core, name)
@@ -91,8 +91,7 @@ class Report(Tabular):
     """Raw attention, rollout and flow between the tokens of one input: those that were requested.
 
     Arrays are [layer, output_token, input_token]: `layers` names the first dimension, `output_tokens` the second
-    (`flow_layers` and `flow_output_tokens` for flow) and `tokens` the last. They share the report's memory and are
-    read-only.
+    (`flow_layers` and `flow_output_tokens` for flow) and `tokens` the last. They share the report's memory, read-only.
     """
 
     def __init__(self, core: _core.Report) -> None:
@@ -179,8 +178,6 @@ class Report(Tabular):
         """The layers and the output tokens of a method's values."""
         return (self.flow_layers, self.flow_output_tokens) if method == "flow" else (self.layers, self.output_tokens)
 
-    # Files.
-
     @classmethod
     def from_json(cls, document: str) -> Report:
         """The report of a document that to_json() or the program wrote."""
@@ -221,8 +218,6 @@ class Report(Tabular):
         """Writes the arrays as .safetensors."""
         self._core.write_safetensors(fspath(path))
 
-    # Pictures.
-
     @overload
     def to_svg(self, path: None = None, **figure: Unpack[Figure]) -> str: ...
     @overload
@@ -245,14 +240,12 @@ class Report(Tabular):
         """Draws the same figure as a PDF file, for LaTeX."""
         _drawn(self._core, "pdf", path, figure)
 
-    # Tables.
-
     def columns(self) -> dict[str, Any]:
         """The values as columns of equal length, one row for each layer, output token and input token.
 
-        The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token, input_text,
-        input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255) where flow was not
-        computed, and the other methods are missing at layers that only flow has.
+        The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token,
+        input_text, input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255)
+        where flow was not computed, as are other methods at layers that only flow has.
         """
         import numpy as np
 
@@ -287,8 +280,6 @@ class Report(Tabular):
                 spaced[np.ix_(np.searchsorted(layers, of_layers), np.searchsorted(outputs, of_outputs))] = values
                 columns[name] = spaced.reshape(-1)
         return columns
-
-    # On a screen.
 
     def __str__(self) -> str:
         return self._core.table(width=100, color=False)
@@ -342,7 +333,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
 
 
 def _drawn(core: _core.Report, form: str, path: Path | None, figure: Figure) -> Any:
-    """The picture, or nothing once it is in a file."""
+    """The picture, or None if it was written to a file."""
     figures, options = _figure_options(figure)
     if path is None:
         return getattr(figures, form)(core, options)

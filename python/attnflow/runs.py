@@ -1,4 +1,4 @@
-"""What a run of a model on a text gives for a mixing: attention, contributions or relevance."""
+"""A model's run on a text for a mixing: attention, contributions or relevance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from attnflow.text import Encoded, encode, encode_ids, head_of, label_of, mask_p
 
 @dataclass
 class Reading:
-    """A text as a model is given it."""
+    """A text as a model's input."""
 
     model: Any
     tokenizer: Any
@@ -33,7 +33,7 @@ class Reading:
 
 
 def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
-    """Runs the model with the mixing that is asked for, or with that which mixing="auto" stands for."""
+    """Runs the model with the requested mixing, or the one that mixing="auto" resolves to."""
     if is_encoder_decoder(reading.model):
         if asked.get("mixing") not in (None, "auto", "attention"):
             raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
@@ -48,13 +48,13 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
         names_target = any(asked.get(name) not in (None, "auto") for name in ("target", "against"))
         if given != "auto" or mixing == "attention" or names_target or error.kind != "unsupported_model":
             raise
-        # Nobody asked for it, and the layers are not those that are known.
+        # It was not requested, and the layers are not of a known kind.
         notes = _core.Notes()
         return _run(reading, asked | {"mixing": _chosen(reading, asked, False, notes)}, notes)
 
 
 def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _core.Notes) -> str:
-    """The mixing, and a note where it is not attention."""
+    """The mixing, and a note if it is not attention."""
     model = reading.model
     kind = head_of(model)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -64,14 +64,14 @@ def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _co
 
 
 def _is_causal(model: Any) -> bool:
-    """Whether the attention of the first known layer says that it looks back only."""
+    """Whether the first known layer's attention says that it only looks back."""
     for layer, _ in layers_of(model):
         return any(getattr(module, "is_causal", False) for module in layer.modules())
     return False
 
 
 def reading_position(model: Any, ids: Sequence[int]) -> int | None:
-    """Where a decoder that classifies reads the class: at the last token that is no padding. None: at the end, or elsewhere."""
+    """The last token without padding, where a decoder reads the class; None: at the end, or not such a decoder."""
     padding = getattr(model.config, "pad_token_id", None)
     if padding is None or ids[-1] != padding or head_of(model) != "classification" or not _is_causal(model):
         return None
@@ -79,19 +79,19 @@ def reading_position(model: Any, ids: Sequence[int]) -> int | None:
 
 
 def read_generated(reading: Reading, asked: dict[str, Any]) -> Found:
-    """Runs the model on a prompt and what was generated, with the options of a generation."""
+    """Runs the model on a prompt and its continuation, with the options of a generation."""
     names = ("renormalize", "any_weights", "threads")
     of_rows: dict[str, Any] = {name: asked[name] for name in names if name in asked}
     mixing = asked.get("mixing") or "auto"
     mixing = mixing if _core.mixing_info(mixing).needs == "terms" else "attention"
-    # The mean over heads is what generations say of the first token as well; of others all heads are needed.
+    # Generations, too, use the mean over heads for the first token; otherwise all heads are needed.
     found = _run(reading, of_rows | {"mixing": mixing}, _core.Notes(), asked.get("heads") in (None, "mean"))
     found.asked = asked | {name: value for name, value in found.asked.items() if name in names}
     return found
 
 
 def _run(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuses: bool = True) -> Found:
-    """fuses: whether the heads of attention are fused as soon as that may be."""
+    """fuses: whether to fuse attention heads as soon as possible."""
     needs = _core.mixing_info(asked["mixing"]).needs
     if needs == "attention":
         return _attention(reading, asked, notes, fuses)
@@ -175,7 +175,7 @@ def _attention(reading: Reading, asked: dict[str, Any], notes: _core.Notes, fuse
             return kept  # what is no layer is refused below
         return fused(kept, layer, heads)
 
-    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are those of each head.
+    # The mean of one is itself, to the bit; maxima would be divided by their sums twice, and sums are per head.
     means = asked.get("heads") in (None, "mean") and not asked.get("renormalize")
     with capture_with(model, keep, "mean" if fuses and means and not is_joint else None) as captured, torch.no_grad():
         output = model(**reading.inputs)
@@ -201,14 +201,14 @@ def _other_head(model: Any) -> str:
 
 
 def row_of(model: Any, ids: Sequence[int]) -> Any:
-    """Numbers of tokens as a batch of one, on the model's device."""
+    """Token ids as a batch of one, on the model's device."""
     import torch
 
     return torch.tensor([list(ids)], device=next(model.parameters()).device)
 
 
 def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
-    """Token ids of one text as the model is given them, none of them padding."""
+    """Token ids of one text as the model's input, without padding."""
     row = row_of(model, ids)
     return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
 
@@ -218,7 +218,7 @@ def model_name(model: Any) -> str:
 
 
 def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
-    """The tokens of an input, which are the model's."""
+    """The tokens of an input, checked against the model."""
     if given.ids is not None:
         check_ids(model, given.ids)
         return encode_ids(tokenizer, given.ids, given.types)
@@ -249,14 +249,14 @@ def check_ids(model: Any, ids: Sequence[int]) -> None:
 
 
 def positions(model: Any) -> int | None:
-    """How many tokens the model has positions for, where it says so."""
+    """The number of positions that the model declares, if any."""
     import torch
 
     most = getattr(text_config(model), "max_position_embeddings", None)
     if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
     for name, module in model.named_modules():
-        # Like RoBERTa's: positions count from behind that of padding.
+        # As in RoBERTa, positions start after that of padding.
         if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
             if module.padding_idx is not None:
                 most = min(most, module.num_embeddings - module.padding_idx - 1)

@@ -1,4 +1,4 @@
-"""What a tokenizer and a model of transformers say of a text, in the terms of the report document."""
+"""A text as a transformers tokenizer and model see it, in the terms of the report document."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from attnflow.errors import Error, bad_input
 
-# Kind, position, logits, whether each class is a yes or no of its own, and what a number is called.
+# Kind, position, logits, whether each class is a yes or no, and the name of each number.
 Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
 
-# A text, and where in it the tokens stand: begin, end, and the number of the piece that tokenizers split it into first.
+# A text, and the tokens' places in it: begin, end, and the number of the piece that tokenizers first split it into.
 GivenText = tuple[str, list[tuple[int, int, int] | None]]
 
 
@@ -35,7 +35,7 @@ class Encoded:
     ids: list[int]
     tokens: list[str]
     special: list[bool]
-    # The text, or the two of a pair; none where the tokenizer does not say where its tokens stand.
+    # One or two texts; none if the tokenizer does not give its tokens' places.
     texts: list[GivenText] = field(default_factory=list)
     types: list[int] | None = None  # token_type_ids, where the tokenizer makes them
 
@@ -43,8 +43,7 @@ class Encoded:
 def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = None, **how: Any) -> Encoded:
     """The tokens of a text, or of a pair of texts, with the template around it.
 
-    Fast tokenizers (of the library tokenizers) say where each token stands. Without that the tokens are shown one by one,
-    as people read them, and they are in no words.
+    Only fast tokenizers (of the library tokenizers) give places. Otherwise tokens are in readable form and in no words.
     """
     given = {name: text} | ({} if pair is None else {"text_pair": pair}) | how
     is_fast = getattr(tokenizer, "is_fast", False)
@@ -72,7 +71,7 @@ def encode(tokenizer: Any, text: str, name: str = "text", pair: str | None = Non
                 begin -= 1
         before = end
         places.append((begin, end, len(places) if word is None else word))
-        # Written in the text as it is spelled: [UNK] in place of a word is none.
+        # Spelled out in the text, unlike [UNK] in place of a word.
         known = added.get(token)
         special.append(known is not None and known.special and text[begin:end].strip() == known.content.strip())
     pieces = [str(piece) for piece in tokenizer.convert_ids_to_tokens(ids)]
@@ -87,10 +86,7 @@ def _types(encoding: Any) -> list[int] | None:
 
 
 def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) -> Encoded:
-    """Token ids as they are, in the text, or the two texts, that they are decoded to.
-
-    What decodes to a text whose tokens are others stands in the text of its tokens one by one.
-    """
+    """Token ids with the one or two texts that they decode to, or, if that text has other tokens, each token's text."""
     ids = list(ids)
     ways: tuple[dict[str, Any], ...] = ({}, {"add_special_tokens": False})
     for texts in _decoded(tokenizer, ids):
@@ -120,9 +116,7 @@ def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) 
 
 
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
-    """The texts that token ids may be of: what a template of at most one special token at each end has inside, cut at
-    special tokens, as pairs are, and as a whole.
-    """
+    """Candidates for the texts: without a template's special tokens at the ends, cut at special tokens, and whole."""
     special = [is_special(tokenizer, token) for token in ids]
     read = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
     found: list[tuple[str, str | None]] = []
@@ -150,9 +144,7 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
 
 
 def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
-    """What a decoder of an encoder-decoder is given of a text: its first token, then the text without its end, which may be
-    several tokens (mBART's end and language).
-    """
+    """The decoder's input: its first token, then the text without its end, perhaps several tokens (mBART's)."""
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
         start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
@@ -172,7 +164,7 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:
-    """Behind the last token of the text itself: what follows the tokenizer has added. Special tokens that the text spells stay."""
+    """The end of the text's last token, before tokens that the tokenizer added; special tokens in the text stay."""
     end = len(encoded.ids)
     if encoded.texts:
         _, places = encoded.texts[0]
@@ -200,10 +192,7 @@ def require_words(tokenizer: Any) -> None:
 def predictions(
     model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any, position: int | None = None
 ) -> list[Said]:
-    """What the model said in this run, as far as its head says something that a report has.
-
-    position: where a decoder's next token is wanted, if not at the end.
-    """
+    """The run's predictions, for heads that a report knows. position: a decoder's next token, if not at the end."""
     ids = parts[-1].ids
     before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
     kind = head_of(model)
@@ -232,17 +221,17 @@ def mask_positions(tokenizer: Any, ids: Sequence[int]) -> list[int]:
 
 
 def label_of(model: Any) -> Callable[[int], str]:
-    """What the classes of a model are called, by their numbers."""
+    """Names the model's classes by number."""
     names = model.config.id2label or {}
     return lambda label: str(names.get(label, f"LABEL_{label}"))
 
 
 def word_to_ids(tokenizer: Any, word: str) -> list[int]:
-    """The tokens of a word as it stands inside a sentence, behind a space."""
+    """The tokens of a word inside a sentence, after a space."""
     if not word:
         return []
     whole = {"add_special_tokens": False}
-    # Some tokenizers treat the start of a text as the start of a word and some do not, so a word is put before.
+    # Tokenizers differ on whether the start of a text starts a word, so a word comes first.
     if getattr(tokenizer, "is_fast", False):
         encoding = tokenizer(f"a {word}", return_offsets_mapping=True, **whole)
         places = list(zip(encoding["input_ids"], encoding["offset_mapping"], strict=True))
@@ -252,12 +241,12 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
         before, found = tokenizer("a", **whole)["input_ids"], tokenizer(f"a {word}", **whole)["input_ids"]
         if list(found[: len(before)]) == list(before):
             return [int(token) for token in found[len(before) :]]
-    # Pieces reach across spaces: the word can only be had without something before it.
+    # If pieces span spaces, the word is only available with nothing before it.
     return [int(token) for token in tokenizer(f" {word}", **whole)["input_ids"]]
 
 
 def head_of(model: Any) -> str | None:
-    """What the model predicts: classification, masked or next; None for heads that a report says nothing of."""
+    """What the model predicts: classification, masked or next; None for other heads."""
     from transformers.models.auto import modeling_auto
 
     names = {kind.__name__ for kind in type(model).__mro__}
@@ -275,18 +264,18 @@ def head_of(model: Any) -> str | None:
 
 
 def numbers(tensor: Any) -> Any:
-    """Of a tensor of any type and device, float32 for the core."""
+    """A tensor of any type and device as float32 for the core."""
     return tensor.detach().float().cpu().contiguous().numpy()
 
 
 def readable(tokenizer: Any, token: int) -> str:
-    """A token as people read it: without the marks of spaces and bytes that some tokenizers use."""
+    """A token in readable form: without the marks of spaces and bytes that some tokenizers use."""
     piece = tokenizer.convert_ids_to_tokens(int(token))
     if piece is None:  # vocabularies of models may be larger than those of their tokenizers
         return f"<id {token}>"
     if int(token) in getattr(tokenizer, "added_tokens_decoder", {}):
         return str(piece)
-    # Behind itself: pieces that go on with a word ("##s") are not at the beginning of a text.
+    # Twice, because continuing pieces ("##s") do not occur at the beginning of a text.
     alone: str = tokenizer.convert_tokens_to_string([piece])
     twice: str = tokenizer.convert_tokens_to_string([piece, piece])
     text = twice[len(alone) :] if twice.startswith(alone) else alone
@@ -299,13 +288,13 @@ def readable(tokenizer: Any, token: int) -> str:
 
 
 def spelled(tokenizer: Any, token: int) -> str:
-    """A token of a report, which joins the bytes of a character itself: they stay as the tokenizer writes them."""
+    """A token for a report, which joins the bytes of a character itself: they stay as the tokenizer writes them."""
     piece = _cut_bytes(tokenizer, token)
     return readable(tokenizer, token) if piece is None else piece
 
 
 def _cut_bytes(tokenizer: Any, token: int) -> str | None:
-    """The piece of a token that is bytes, of which not all are whole characters."""
+    """The piece of a token whose bytes are not all whole characters."""
     piece = tokenizer.convert_ids_to_tokens(int(token))
     found = None if piece is None else _bytes_of(str(piece))
     if found is None or "\ufffd" not in found.decode(errors="replace"):
@@ -314,8 +303,7 @@ def _cut_bytes(tokenizer: Any, token: int) -> str | None:
 
 
 def _bytes_of(piece: str) -> bytes | None:
-    """The bytes that a piece stands for by byte fallback ("<0xC3>"), or where tokenizers write bytes as characters
-    (GPT-2's table)."""
+    """A piece's bytes by byte fallback ("<0xC3>"), or by GPT-2's table of characters for bytes."""
     if re.fullmatch("<0x[0-9A-Fa-f]{2}>", piece):
         return bytes([int(piece[3:5], 16)])
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]

@@ -1,4 +1,4 @@
-"""The model of transformers inside what other packages wrap around it."""
+"""The transformers model inside other packages' wrappers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _HELD_AS = {
 
 
 def kinds_of(value: Any) -> set[str]:
-    """Package and name of its class and those that the class is made of: "torch.Module"."""
+    """Package and name of its class and its base classes: "torch.Module"."""
     return {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(value).__mro__}
 
 
 def unwrapped(model: Any) -> Any:
-    """The model that a wrapper runs, adapters included; the model itself where nothing is around it."""
+    """The model that a wrapper runs, including adapters; the model itself without a wrapper."""
     while True:
         kinds = kinds_of(model)
         if "peft.PeftModel" in kinds:

@@ -19,9 +19,8 @@ namespace attnflow::python {
 template <typename T>
 using GivenArray = nanobind::ndarray<const T, nanobind::c_contig, nanobind::device::cpu>;
 using Floats = GivenArray<float>;
-// Logits of classes or tokens.
 using Logits = nanobind::ndarray<const float, nanobind::ndim<1>, nanobind::c_contig>;
-// Arrays of attention or contributions, float32 or float64; options by their names.
+// Arrays of attention or contributions, float32 or float64.
 using ArrayList = nanobind::typed<nanobind::list, nanobind::any>;
 using OptionDict = nanobind::typed<nanobind::dict, nanobind::str, nanobind::object>;
 
@@ -32,21 +31,20 @@ TensorView<const T> view_of(const GivenArray<T>& array) {
   return {array.data(), std::move(shape)};
 }
 
-// Arrays of floats as Python keeps them: read through `views`, without the interpreter's lock, while this lives.
+// Arrays of floats owned by Python: read through `views`, without the interpreter's lock, while this lives.
 class GivenArrays {
  public:
-  // A list of arrays on the CPU, in C's order, of float32 or of float64 (all the same). Throws a TypeError for others,
-  // which the Python side of the package does not let through.
+  // All float32 or all float64, on the CPU, in C's order. Throws a TypeError for others, which the package's Python
+  // code prevents.
   explicit GivenArrays(const nanobind::list& arrays);
 
-  // Their elements one behind the other, as an array of this shape. Throws Error(kBadFile) for arrays of several
-  // shapes.
+  // Their elements concatenated, as an array of this shape. Throws Error(kBadFile) for arrays of different shapes.
   std::variant<Tensor<float>, Tensor<double>> stacked() const { return stacked(0, size()); }
 
-  // That of one layer, counted from 1, alone: [1, ...]. Throws as stacked() does.
+  // One layer, counted from 1: [1, ...]. Throws as stacked() does.
   std::variant<Tensor<float>, Tensor<double>> layer(std::size_t number) const { return stacked(number - 1, 1); }
 
-  // What function(view) makes of the first of them, without a copy.
+  // The result of function(view) for the first of them, without a copy.
   auto of_first(const auto& function) const {
     return std::visit([&](const auto& views) { return function(views.front()); }, views_);
   }
@@ -64,8 +62,7 @@ class GivenArrays {
 template <typename T>
 using NumPyArray = nanobind::ndarray<nanobind::numpy, T>;
 
-// The elements as a NumPy array that cannot be written to, without a copy, for a property: the object that has it stays
-// alive with the array.
+// A read-only NumPy array without a copy, for a property: the array keeps the property's object alive.
 template <typename T>
 NumPyArray<const T> as_numpy(const Tensor<T>& tensor) {
   return {tensor.data(), tensor.rank(), tensor.shape().data()};
@@ -77,7 +74,7 @@ inline NumPyArray<const std::int64_t> as_numpy(const std::vector<std::size_t>& v
   return {reinterpret_cast<const std::int64_t*>(values.data()), {values.size()}};
 }
 
-// A tensor that nothing but the NumPy array has; of a constant T it cannot be written to.
+// The NumPy array becomes the tensor's only owner; with a constant T it is read-only.
 template <typename T>
 NumPyArray<T> given_to_numpy(Tensor<std::remove_const_t<T>> tensor) {
   using Owned = Tensor<std::remove_const_t<T>>;

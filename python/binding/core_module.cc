@@ -1,5 +1,4 @@
-// The extension module attnflow._core: arrays and options in, a report out. What Python's users see of it is the
-// package around it (python/attnflow).
+// The extension module attnflow._core: arrays and options in, a report out. Users see the package around it.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -50,10 +49,10 @@ namespace {
 
 namespace nb = nanobind;
 
-// As of the arrays of a file, whose path stands in messages: here the name of the argument.
+// Messages name the argument as they name a file's path.
 constexpr const char* kSource = "attention";
 
-// Finished ones; what they are, a mixing has to say.
+// Takes finished contributions; the mixing must say which they are.
 ContributionArrays contributions_of(const GivenArrays& given, const Settings& settings) {
   if (mixing_info(settings.mixing).needs != MixingNeeds::kTerms) throw unnamed_contributions(kSource);
   const auto widened = [](const auto& values) {
@@ -64,14 +63,14 @@ ContributionArrays contributions_of(const GivenArrays& given, const Settings& se
   return arrays;
 }
 
-// One layer with its heads fused, as it came: what Python keeps in place of [head, query, key].
+// One layer with its heads fused when it arrived: what Python keeps instead of [head, query, key].
 struct FusedLayer {
   FusedAttention only;  // of this layer
   std::size_t tokens = 0;
 };
 
-// heads: how many the layer counts as, where layers have different numbers; 0: those it has. running: takes the layer,
-// of which no more than its shape is kept.
+// heads: the number that the layer counts as, if layers have different numbers; 0: its own. running: keeps only the
+// layer's shape.
 FusedLayer fuse_layer(const ArrayList& attention, std::size_t layer, const OptionDict& options, std::size_t heads,
                       RunningAttention* running) {
   const ExplainOptions asked = read_options(options);
@@ -91,7 +90,7 @@ FusedLayer fuse_layer(const ArrayList& attention, std::size_t layer, const Optio
   return fused;
 }
 
-// Heads fused as rollout and flow do it, of the queries from `query_begin` on: [head, query, key] -> [query, key].
+// Fuses heads as rollout and flow do, for the queries from `query_begin` on: [head, query, key] -> [query, key].
 NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::string& heads, std::size_t query_begin) {
   const MixingOptions mixing{.heads = parse_heads(heads).fusion};
   if (mixing.heads == HeadFusion::kSingle) {
@@ -106,15 +105,14 @@ NumPyArray<const double> fuse_heads_of(const ArrayList& attention, const std::st
   return given_to_numpy<const double>(std::move(fused));
 }
 
-// The layers are used up: a text of 512 tokens has 2 MiB in each.
+// Consumes the layers: a text of 512 tokens has 2 MiB in each.
 FusedAttention stack_of(const std::vector<FusedLayer*>& layers) {
   FusedAttention all;
   for (FusedLayer* layer : layers) append(all, std::move(layer->only), kSource);
   return all;
 }
 
-// What a model said: its kind, the position, the logits, whether each class is a yes or no, and what numbers of classes
-// or tokens are called.
+// A model's prediction: kind, position, logits, whether each class is a yes or no, and the names of classes or tokens.
 using Said = std::tuple<std::string, std::optional<std::size_t>, Logits, bool, NameOf>;
 
 ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
@@ -134,12 +132,11 @@ ReportPrediction prediction_of(const Said& said, std::size_t top_k) {
   return prediction;
 }
 
-// A text in which tokens stand, for models that read one, and where: begin, end, split. Of encoder-decoders there are
-// two.
+// A text and its tokens' places in it: begin, end, split. Encoder-decoders have two texts.
 using GivenPlace = std::tuple<std::size_t, std::size_t, std::size_t>;
 using GivenText = std::pair<std::string, std::vector<std::optional<GivenPlace>>>;
 
-// The tokens from `first` on, as many as the text has places. Words are counted from `word`; returns the next one.
+// Fills in as many tokens from `first` on as the text has places. Counts words from `word`; returns the next one.
 std::size_t place_in(std::vector<InputToken>& tokens, std::size_t first, const GivenText& given, std::size_t segment,
                      std::size_t word) {
   const auto& [whole, given_places] = given;
@@ -179,16 +176,15 @@ void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
   input.text_pair = texts[1].first;
 }
 
-// Runs the model with blanked tokens: its parameters, what stands in, whether to check whatever it costs, and what
-// gives the logit of a class or token less that of another (of -1: less the others' mean), for the text as it is and
-// for each group of positions: nothing where all of the group was blank before.
+// Runs the model with blanked tokens: its parameters, the blank, whether to check at any cost, and a function for the
+// logit of a class or token less another's (-1: the mean of the others), for the text as it is and for each group of
+// positions: nothing if all of the group was blank before.
 using DroppedIn = std::tuple<double, std::vector<std::optional<double>>>;
 using DropIn = nb::typed<nb::callable,
                          DroppedIn(std::size_t, std::optional<std::int64_t>, std::optional<std::size_t>, TokenGroups)>;
 using Check = std::tuple<std::uint64_t, std::string, bool, DropIn>;
 
-// What the model said at the output token, if it said something there: a class of the text at the first one, [CLS], or,
-// of a decoder, at the last.
+// Any prediction at the output token: a text's class at the first token, [CLS], or, for a decoder, at the last.
 const Said* said_at(const std::vector<Said>& predictions, const Report& report, const TokenGroups& groups,
                     std::optional<std::size_t> reading) {
   const std::vector<std::size_t>& output = groups[report.output_token];
@@ -204,7 +200,7 @@ const Said* said_at(const std::vector<Said>& predictions, const Report& report, 
   return nullptr;
 }
 
-// What would be explained of it if nobody asks.
+// The target by default.
 ReportTarget said_target(const Said& said) {
   const auto& [kind, position, logits, multi_label, name] = said;
   const bool of_class = kind == "classification";
@@ -240,13 +236,13 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   report.agreement = blank_out_agreement(report, report.output_token, blanked,
                                          {.quantity = explained ? plain_quantity(target) : compared_quantity(target),
                                           .blank = blank,
-                                          // A decoder's class is that of the tokens up to where it is read.
+                                          // A decoder's class depends on the tokens up to where it is read.
                                           .position = position ? position : reading,
                                           .groups = groups});
   note_agreement(*report.agreement, report.input, report.notes);
 }
 
-// Of an encoder-decoder as one graph: tokens of the source, layers of the encoder, layers of the decoder.
+// An encoder-decoder as one graph: tokens of the source, layers of the encoder, layers of the decoder.
 using Joint = std::tuple<std::size_t, std::size_t, std::size_t>;
 
 Report explain_arrays(const ArrayList& attention, const ArrayList& contributions,
@@ -337,8 +333,8 @@ std::size_t output_position(const std::vector<std::string>& tokens, const std::v
   return resolve_output_token(asked.settings.output_token, text, causal, asked.settings.words, notes);
 }
 
-// A generated token: its id, how the tokenizer spells it, its bytes in the text, whether it is special, and the logits
-// that it was chosen by, at `position`.
+// A generated token: its id, its piece, its bytes in the text, whether it is special, and the logits that chose it, at
+// `position`.
 using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool, Logits>;
 
 GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name, Mixing mixing,
@@ -355,7 +351,6 @@ GeneratedToken generated_token(const Generated& given, std::size_t choices, cons
   for (const Prediction& p : top_predictions(logits, choices, name))
     token.choices.push_back({p.text, p.probability, p.id});
   if (mixing_info(mixing).needs == MixingNeeds::kAttention) return token;
-  // What edges that show what predictions depend on are read for.
   const AskedTarget chosen{.label = static_cast<std::size_t>(id), .against = usual_against(/*of_class=*/false)};
   token.target = target_among(chosen, "next", logits, name, position);
   return token;

@@ -34,14 +34,14 @@ using GivenNorm = std::tuple<Floats, Floats, double>;
 // Rows of y [rows, hidden] -> the layer's output.
 using GivenRest = nb::typed<nb::callable, Floats(Floats)>;
 
-// The terms of a layer (graph/layer_terms.h), and what of Python's they are views of.
+// The terms of a layer (graph/layer_terms.h), and the Python arrays that they view.
 struct GivenTerms {
   LayerTerms terms;
   std::vector<Floats> arrays;
   std::optional<GivenRest> rest;  // nothing: not known
 };
 
-// What the rest of a layer makes of rows, wherever it is asked.
+// Calls `rest` from any thread.
 Tensor<float> rest_of(const GivenRest& rest, TensorView<const float> rows) {
   const nb::gil_scoped_acquire acquired;
   // A copy: what Python keeps of it outlives the call.
@@ -89,7 +89,7 @@ EdgeLayer contributions_of(const GivenTerms& given, const std::string& mixing, s
   }
   const nb::gil_scoped_release released;
   const LayerTerms& terms = given.terms;
-  // Nothing is removed here, and no residual added: that is done when all layers are there.
+  // No columns are removed and no residual added until all layers are there.
   ContributionRows rows(terms.layer, {.contribution = info.contribution, .threads = threads}, false);
   EdgeLayer made;
   made.made.weights = rows.rows(terms);
@@ -106,7 +106,7 @@ double completeness_of(const GivenTerms& given, const std::optional<Floats>& bia
   return completeness_error(terms, view_of<float>(*bias).span());
 }
 
-// By AttnLRP's rules; arrays as LayerGradients has them.
+// By AttnLRP's rules; arrays as in LayerGradients.
 EdgeLayer relevance_of(std::size_t layer, const Floats& attention, const Floats& gradient, const Floats& residual,
                        const Floats& output_gradient, bool by_head) {
   const nb::gil_scoped_release released;
@@ -122,7 +122,7 @@ EdgeLayer relevance_of(std::size_t layer, const Floats& attention, const Floats&
   return made;
 }
 
-// What target and against name, known before the model runs.
+// Known before the model runs.
 struct TargetChoice {
   TargetNames names;
   std::string kind;
@@ -156,7 +156,7 @@ TargetChoice target_choice(const OptionDict& options, const std::string& kind, c
   return choice;
 }
 
-// What Mixing::kAuto stands for; `has_terms`: layers of the model are known.
+// Resolves Mixing::kAuto; `has_terms`: layers of the model are known.
 std::string chosen_mixing(const OptionDict& options, bool causal, bool predicts, std::uint64_t parameters,
                           bool has_terms, std::size_t tokens, Notes& notes) {
   const ExplainOptions asked = read_options(options);
@@ -172,7 +172,6 @@ std::string chosen_mixing(const OptionDict& options, bool causal, bool predicts,
   return to_text(settings.mixing);
 }
 
-// MixingNeeds as Python says it.
 const char* needs_name(MixingNeeds needs) {
   switch (needs) {
     case MixingNeeds::kTerms:

@@ -1,5 +1,4 @@
-// Edges of a model's layers, made one layer at a time of what Python hands over: contributions, and relevance for one
-// prediction.
+// Edges of a model's layers, one layer at a time: contributions, and relevance for one prediction.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +14,7 @@
 
 namespace attnflow::python {
 
-// What a layer became, in place of its vectors.
+// A layer's result, which replaces its vectors.
 struct EdgeLayer {
   PositiveRelevance made;  // of contributions the weights alone
   std::size_t heads = 0;
@@ -23,18 +22,18 @@ struct EdgeLayer {
   std::vector<double> first_shares = {};  // of contributions: as MadeEdges has them
 };
 
-// What is to be said of the values, collected while a report is made.
+// Notes on the values, collected while a report is made.
 struct Notes {
   std::vector<Note> all;
 };
 
-// What numbers of classes or tokens are called.
+// Names of classes or tokens, by number.
 using NameOf = nanobind::typed<nanobind::callable, nanobind::str(std::int64_t)>;
 
-// What a target is compared with: the number of a class or token, or -1, the mean of all others.
+// The class or token that a target is compared with, or -1, the mean of all others.
 std::optional<std::int64_t> other_of(const ReportTarget& target);
 
-// The layers are used up.
+// Consumes the layers.
 MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* target);
 
 // LayerTerms, EdgeLayer, Notes, TargetChoice, Target and the functions around them.

@@ -34,7 +34,7 @@ void raise(const std::exception_ptr& exception, void*) {
   try {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
-    // Messages quote what users gave, which may be any bytes.
+    // Messages quote users' input, which may be any bytes.
     const std::string message = with_field_names(error.what());
     const nb::object text =
         nb::steal(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));

@@ -1,5 +1,5 @@
-// The extension module attnflow._figures: pictures of a report. It needs pango and cairo, and is imported when the
-// first picture is asked for.
+// The extension module attnflow._figures: pictures of a report. It needs pango and cairo, and is imported with the
+// first picture.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>

@@ -35,7 +35,7 @@ using Json = nlohmann::json;
                                              nb::cast<std::string>(nb::type_name(value.type()))));
 }
 
-// Text as UTF-8. Python's may hold halves of surrogate pairs, which have none.
+// Text as UTF-8, which halves of surrogate pairs, valid in Python, do not have.
 std::string utf8_of(const std::string& name, nb::handle text) {
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -46,15 +46,15 @@ std::string utf8_of(const std::string& name, nb::handle text) {
   return {bytes, static_cast<std::size_t>(size)};
 }
 
-// NumPy's own, which is no whole number: bool_, or bool from NumPy 2 on. (The stable ABI knows no tp_name.)
+// NumPy's own bool, not a whole number: bool_, or bool from NumPy 2 on. (The stable ABI lacks tp_name.)
 bool is_numpy_bool(nb::handle type) {
   const auto name = nb::cast<std::string>(nb::str(type.attr("__module__"))) + "." +
                     nb::cast<std::string>(nb::str(type.attr("__name__")));
   return name == "numpy.bool_" || name == "numpy.bool";
 }
 
-// A value as JSON has it. Whatever says that it is a whole number (NumPy's do) or a number is one. No option is a list
-// of lists of lists.
+// A value as JSON. Anything that converts to a whole number (as NumPy's do) or a number is one. No option is a list of
+// lists of lists.
 Json json_of(const std::string& name, nb::handle value, int depth = 0) {
   constexpr int kMaxDepth = 3;
   if (depth > kMaxDepth) refuse(name, value);
@@ -94,7 +94,6 @@ Json json_of(const std::string& name, nb::handle value, int depth = 0) {
   refuse(name, value);
 }
 
-// The type of an option as an annotation.
 std::string annotation(const OptionInfo& option, const OptionValue& usual) {
   const std::string_view name = option.name;
   if (name == "target" || name == "against") return "str | int";  // by its name, or its number
@@ -113,7 +112,7 @@ const std::vector<Option<GenerationColumns>>& column_options() {
   return kTable;
 }
 
-// The help of an option that takes names out of a table, with the rows that Python has.
+// The help of an option that takes names from a table, with the rows that Python has.
 std::string help_of(const OptionInfo& option, OptionUse asks) {
   std::string help;
   const auto list = [&](std::string_view introduction, const auto& rows, const auto& has) {
@@ -127,7 +126,7 @@ std::string help_of(const OptionInfo& option, OptionUse asks) {
     return help;
   }
   if (std::string_view(option.name) == "mixing") {
-    // Of arrays they are finished; of a model they are made.
+    // With arrays they are finished; with a model they are computed.
     list("Matrix of each layer: ", all_mixings(), [&](const MixingInfo& mixing) {
       const bool of_model = mixing.mixing == Mixing::kAuto || mixing.needs == MixingNeeds::kRelevance;
       return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||

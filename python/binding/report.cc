@@ -60,7 +60,7 @@ void to_path(const Report& report, const Path& path) {
   Write(path, report);
 }
 
-// The text, or nothing once it is in a file.
+// The text, or nothing if it was written to a file.
 template <auto Text, auto Write>
 std::optional<std::string> text_or_file(const Report& report, const std::optional<Path>& path) {
   if (!path) return Text(report);
@@ -68,7 +68,7 @@ std::optional<std::string> text_or_file(const Report& report, const std::optiona
   return std::nullopt;
 }
 
-// Nothing for an array that is not there.
+// Nothing for an absent array.
 template <auto Member>
 auto array_of(const Report& report) {
   const auto& tensor = report.*Member;
@@ -91,7 +91,7 @@ std::vector<SaidPrediction> predictions_of(const Report& report) {
   return all;
 }
 
-// Kind, label, position, what it is compared with, and the value.
+// Kind, label, position, the label compared with, and the value.
 using SaidTarget = std::tuple<std::string, nb::str, std::optional<std::size_t>, std::optional<nb::str>, double>;
 
 std::optional<SaidTarget> target_of(const Report& report) {
@@ -102,7 +102,7 @@ std::optional<SaidTarget> target_of(const Report& report) {
   return SaidTarget(target.kind, text_of(target.label), target.position, against, target.value());
 }
 
-// As MapAgreement and Agreement of Python have it.
+// Matches Python's MapAgreement and Agreement.
 using SaidMap = std::tuple<std::optional<double>, std::size_t, double, std::optional<std::size_t>, double>;
 using SaidAgreement = std::tuple<std::string, std::string, double, std::vector<std::tuple<std::string, SaidMap>>>;
 

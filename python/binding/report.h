@@ -1,11 +1,10 @@
-// attnflow::Report as a class of Python.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace attnflow::python {
 
-// Adds the class to the module. Its arrays are NumPy's, share the report's memory and keep it alive.
+// Adds attnflow::Report to the module. Its arrays are NumPy's, share the report's memory and keep it alive.
 void bind_report(nanobind::module_& module);
 
 }  // namespace attnflow::python

@@ -12,13 +12,13 @@
 
 namespace attnflow::python {
 
-// Called with what is done and how much there is.
+// Called with the work done and the total.
 using Progress = nanobind::typed<nanobind::callable, void(std::size_t, std::size_t)>;
 
-// Runs `work` on a thread of its own, without the lock, while this one looks after signals. Once the work has taken
-// more than a second, progress(done, total), if any, is called whenever there is something new. An exception out of a
-// signal's handler (KeyboardInterrupt) or out of `progress` stops the work and is thrown when it has ended; other
-// exceptions are the work's own. What `work` refers to must not need the lock.
+// Runs `work` on a new thread, without the lock, while this one handles signals. After more than a second,
+// progress(done, total), if any, is called whenever there is something new. An exception from a signal handler
+// (KeyboardInterrupt) or `progress` stops the work and is thrown after it has ended; other exceptions are the work's
+// own. `work` must not need the lock.
 void run_without_lock(const std::function<void(const ProgressFunction&, const std::stop_token&)>& work,
                       const std::optional<Progress>& progress);
 

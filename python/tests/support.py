@@ -1,4 +1,4 @@
-"""What the tests of the package share."""
+"""Helpers of the package's tests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def random_attention(
 
 
 class PackageTest(unittest.TestCase):
-    """With an empty folder of its own, self.folder."""
+    """Has an empty folder, self.folder."""
 
     def setUp(self) -> None:
         temporary = tempfile.TemporaryDirectory()

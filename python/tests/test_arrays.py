@@ -1,4 +1,4 @@
-"""Arrays in whatever form frameworks have them, and out without copies."""
+"""Arrays in any form that frameworks have, and out without copies."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ArraysIn(PackageTest):
 
 
 class OneRow(PackageTest):
-    """The row of one output token alone is that of all output tokens, to the bit."""
+    """The row of one output token alone equals that of all output tokens, to the bit."""
 
     everything = ("raw", "rollout", "flow", "flow_gap", "flow_degenerate")
 

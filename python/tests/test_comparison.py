@@ -1,4 +1,4 @@
-"""Two reports beside each other."""
+"""Two reports side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong is said in the words of the program."""
+"""Errors use the words of the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows."""
+"""Output in a notebook."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notebook(PackageTest):
         page = html.unescape(found[1])
         self.assertIn("<html data-embed", page)
         self.assertNotIn('alert("1")', page)
-        # Nothing comes from elsewhere: the page's own policy forbids it, and nothing tries.
+        # The page's own policy forbids external content, and nothing requests it.
         self.assertIn("default-src 'none'", page)
         self.assertIsNone(re.search(r'(src|href)="(https?:)?//', page))
         self.assertNotIn("data-embed", report.to_html().split(">", 2)[1])

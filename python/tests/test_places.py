@@ -1,4 +1,4 @@
-"""Where tokens stand whose white space a tokenizer leaves out."""
+"""Places of tokens whose white space a tokenizer leaves out."""
 
 from __future__ import annotations
 

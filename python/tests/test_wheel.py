@@ -1,4 +1,4 @@
-"""The wheel: what an index and other machines ask of it, and the Python versions that this machine has."""
+"""The wheel: requirements of an index and other machines, and the Python versions of this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ assert abs(report.rollout[0, 0, 0] - 2 / 3) < 1e-12
 assert "a" in report.to_svg() and "<html" in report.to_html()
 print(attnflow.__file__)
 """
-# 100 ms on an idle machine, which tests do not have to themselves.
+# 100 ms on an idle machine; tests share theirs.
 SECONDS_TO_IMPORT = 1.0
 
 
@@ -61,7 +61,7 @@ class Wheel(PackageTest):
 
     def test_other_machines(self) -> None:
         self.assertIn("manylinux_2_", self.checker("auditwheel", "show", self.wheel))
-        # With the libraries that others need not have inside, it stands alone.
+        # Repaired, it includes the libraries that others may lack.
         self.checker("auditwheel", "repair", "--wheel-dir", self.folder / "repaired", self.wheel)
         (repaired,) = (self.folder / "repaired").glob("*manylinux*.whl")
         names = self.run_tool(sys.executable, "-m", "zipfile", "--list", repaired)
@@ -75,7 +75,7 @@ class Wheel(PackageTest):
             self.skipTest("no Python newer than 3.11 is installed")
         self.run_tool(
             *(pythons[0], "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps"),
-            # As stages build it, so that the compiler cache has most of it.
+            # As stages build it, to use the compiler cache.
             *("--config-settings=cmake.define.ATTNFLOW_WERROR=ON", "--wheel-dir", self.folder / "wheels", ROOT),
         )
         (wheel,) = (self.folder / "wheels").glob("attnflow-*-cp312-abi3-*.whl")

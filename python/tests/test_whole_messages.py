@@ -1,4 +1,4 @@
-"""Refusals in whole sentences: a word that goes missing from one is noticed here."""
+"""Refusals in whole sentences, so that a missing word is noticed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import attnflow
 
 
 class _Model:
-    """As much of a model as check_ids looks at: a vocabulary of 7."""
+    """The part of a model that check_ids reads: a vocabulary of 7."""
 
     config = None
 

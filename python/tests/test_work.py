@@ -1,4 +1,4 @@
-"""Long work: other threads run, Ctrl-C ends it, a bar says how far it is; importing costs little."""
+"""Long work: other threads run, Ctrl-C ends it, a bar shows progress; importing costs little."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import unittest
 
 from support import PackageTest
 
-# Flow that takes long: of all pairs, of attention spread over many tokens.
+# Slow flow: all pairs, with attention spread over many tokens.
 LONG = """
 import numpy as np, attnflow
 weights = np.random.default_rng(0).random((10, 1, 400, 400), np.float32) ** 8
@@ -26,7 +26,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 class Work(PackageTest):
     def test_control_c_ends_it(self) -> None:
-        # Who runs tests in the background ignores interrupts, and children inherit that.
+        # Background jobs ignore interrupts, and children inherit that.
         heeds = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         work = "print('begins', flush=True)\nattnflow.flow(weights, output_token='all', threads=1)\nprint('ends')"
         code = heeds + LONG + work

@@ -65,7 +65,7 @@ impl Charsmap {
     }
 
     pub fn normalize(&self, text: &mut NormalizedString) {
-        // Each new character and its change in count: 1 is an inserted character, -2 also replaces the two that follow.
+        // Each new character and its change in count: 1 inserts a character, -2 also replaces the two that follow.
         let mut changes: Vec<(char, isize)> = vec![];
         let mut dropped_first = 0;
         let mut changed = false;
@@ -187,7 +187,6 @@ pub mod tests {
         assert!(Charsmap::from_base64(&base64::encode([0, 0, 0, 0, 0xFF])).is_err());
         let empty = Charsmap::from_base64(&base64::encode([0, 0, 0, 0])).unwrap();
         assert_eq!(normalized(&empty, "abc").get(), "abc");
-        // Units that point outside the trie, and values that point outside the texts.
         for unit in [u32::MAX, 1 << 30, 0x61 | 1 << 8, 0x161 | 1 << 9] {
             let mut bytes = 512_u32.to_le_bytes().to_vec();
             bytes.extend(std::iter::repeat_n(unit.to_le_bytes(), 128).flatten());

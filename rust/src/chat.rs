@@ -19,20 +19,19 @@ use std::sync::LazyLock;
 /// Enough: a conversation of a thousand turns takes under a million instructions.
 const FUEL: u64 = 5_000_000;
 
-/// Tags with which transformers marks what the assistant wrote. They write nothing, and MiniJinja does not know them.
+/// Tags with which transformers marks the assistant's text. They write nothing, and MiniJinja does not know them.
 static GENERATION_TAG: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}").expect("a valid expression"));
 
 #[derive(Debug, PartialEq)]
 pub enum Failure {
-    /// The template is not valid Jinja, or fails at run time.
+    /// The template is invalid Jinja, or fails at run time.
     Broken(String),
     /// The template itself refuses the conversation, with this message.
     Refused(String),
 }
 
-/// Renders `template` with `context`, the template's variables as a JSON object. `format_time` formats the current time
-/// like C's strftime.
+/// Renders `template` with `context`, its variables as a JSON object. `format_time` formats now like C's strftime.
 pub fn render(
     template: &str,
     context: &[u8],
@@ -67,7 +66,6 @@ pub fn render(
     rendered.map_err(|error| describe(&error))
 }
 
-/// Marks an error raised by `raise_exception`.
 #[derive(Debug)]
 struct Refusal(String);
 
@@ -121,7 +119,7 @@ fn length(value: &Value) -> Result<usize, Error> {
 /// Python's json.dumps as transformers calls it: no HTML escapes, a space after commas and colons.
 fn to_json(value: &Value, arguments: Kwargs) -> Result<String, Error> {
     let indent: Option<usize> = arguments.get("indent")?;
-    // Non-ASCII characters are written as they are; templates request this, or leave it to the default.
+    // Templates request non-ASCII characters as they are, explicitly or by default.
     let ascii: Option<bool> = arguments.get("ensure_ascii")?;
     if ascii == Some(true) {
         return Err(Error::new(
@@ -148,7 +146,6 @@ fn serialize<F: Formatter>(value: &Value, formatter: F, bytes: &mut Vec<u8>) -> 
     value.serialize(&mut serde_json::Serializer::with_formatter(bytes, formatter))
 }
 
-/// One line with a space after commas and colons.
 struct Spaced;
 
 impl Formatter for Spaced {

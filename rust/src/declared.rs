@@ -30,22 +30,20 @@ struct Named {
 pub struct Declared {
     /// Tokens with ids: added_tokens_decoder or added_tokens.json.
     added: Vec<AddedTokenWithId>,
-    /// Named special tokens, such as mask_token, in the order in which they are added.
+    /// Named special tokens, such as mask_token, in order.
     named: Vec<Named>,
     /// Position among these of tokenizer.json's padding token, if the files name none.
     padding_at: Option<usize>,
-    /// Special tokens without a name.
     extra: Vec<AddedToken>,
-    /// `added` lists every added token: tokens in tokenizer.json count only if they are in it as well.
+    /// `added` lists every added token: tokens in tokenizer.json count only if they are also in it.
     complete: bool,
-    /// transformers builds its tokenizer from the vocabulary of tokenizer.json, ignoring the tokens listed there.
+    /// transformers builds its tokenizer from tokenizer.json's vocabulary, ignoring the tokens listed there.
     rebuilt: bool,
     /// Special tokens spelled out in a text are treated as ordinary text.
     split_special_tokens: bool,
 }
 
 impl Declared {
-    /// Adds the token that tokenizer.json pads with.
     pub fn pad_with(&mut self, piece: &str) {
         if let Some(place) = self.padding_at.filter(|place| *place <= self.named.len()) {
             let token = AddedToken::from(piece, true);
@@ -54,8 +52,8 @@ impl Declared {
     }
 }
 
-/// Adds the tokens of tokenizer.json and those declared next to it. `number` looks up a piece's id. Returns the ids
-/// that only files next to tokenizer.json assign: a model may lack rows for tokens that are never used.
+/// Adds tokenizer.json's tokens and those declared next to it; `number` gives a piece's id. Returns the ids that only
+/// files next to tokenizer.json assign: a model may lack rows for unused tokens.
 pub fn add_tokens(
     tokenizer: &mut Tokenizer,
     listed: Vec<AddedTokenWithId>,
@@ -127,7 +125,6 @@ fn has_holes(tokenizer: &Tokenizer) -> bool {
     vocabulary.values().any(|id| *id as usize >= vocabulary.len())
 }
 
-/// Tokens with ids, in order of id; those of tokenizer.json replace others with the same id.
 fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<Item = AddedToken> {
     let tokens: BTreeMap<u32, AddedToken> = declared
         .added
@@ -138,8 +135,8 @@ fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<
     tokens.into_values()
 }
 
-/// The crate assigns ids to added tokens itself. If the ids in a file differ, encoding would use rows of the embedding
-/// that were not trained for these tokens.
+/// The crate assigns ids to added tokens itself. If a file's ids differ, encoding would use the wrong rows of the
+/// embedding.
 fn check_numbers(
     tokenizer: &Tokenizer,
     expected: &[AddedTokenWithId],

@@ -34,8 +34,8 @@ fn fewest_bytes(pattern: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// The most bytes that SentencePiece's character map writes for one byte. Its format is the size of a trie in bytes,
-/// the trie, and the texts, each followed by a zero. 1 for anything else, which the tokenizers crate then refuses.
+/// The most bytes that SentencePiece's character map writes for one byte. Its format is the trie's size in bytes, the
+/// trie, and zero-terminated texts. 1 for anything else, which the tokenizers crate then refuses.
 fn longest_text(charsmap: &str) -> usize {
     let bytes = base64::decode(charsmap).unwrap_or_default();
     let Some((size, rest)) = bytes.split_first_chunk::<4>() else {
@@ -84,7 +84,7 @@ fn put_before(step: &Value, cost: &mut Costs) {
                 }
             }
         }
-        // Before the whole text, or before each part of it between added tokens.
+        // Before the whole text, or each part between added tokens.
         "Prepend" => {
             let prepended = of_text(cost, text("prepend"));
             cost.iter_mut().for_each(|own| *own += prepended);
@@ -105,7 +105,6 @@ fn put_before(step: &Value, cost: &mut Costs) {
     }
 }
 
-/// The most bytes that one byte can become in these steps.
 fn growth(steps: &[&Value]) -> f64 {
     let mut cost = [1.0; 256];
     for step in steps.iter().rev() {

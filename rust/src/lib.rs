@@ -38,7 +38,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 use text_tokenizer::{Result, TextEncoding, TextTokenizer};
 
-/// `attnflow_text` in C: bytes owned by the caller, or valid as long as the object they come from.
+/// `attnflow_text` in C: bytes owned by the caller, or valid as long as their object.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Text {
@@ -64,7 +64,6 @@ pub struct Token {
 pub struct EncodingObject {
     tokens: Vec<Token>,
     truncated: bool,
-    /// Keeps the texts alive that `tokens` points to.
     _encoding: TextEncoding,
 }
 
@@ -94,7 +93,7 @@ impl Text {
         }
     }
 
-    /// The bytes, which must outlive the result; None if they are absent.
+    /// The bytes, which must outlive the result; None if absent.
     unsafe fn bytes<'a>(self) -> Option<&'a [u8]> {
         (!self.data.is_null()).then(|| std::slice::from_raw_parts(self.data, self.size))
     }
@@ -106,7 +105,6 @@ impl Text {
             .map_err(|error| format!("text is not UTF-8 at byte {}", error.valid_up_to()))
     }
 
-    /// The text if it is present and valid UTF-8.
     unsafe fn valid<'a>(self) -> Option<&'a str> {
         self.string().ok().flatten()
     }

@@ -23,7 +23,6 @@ use tokenizers::normalizer::Range;
 use tokenizers::{AddedVocabulary, Normalizer, NormalizerWrapper, OffsetReferential, OffsetType};
 use tokenizers::{PreTokenizedString, Split, Token};
 
-/// As in the document.
 #[derive(Deserialize)]
 pub struct Declared {
     vocabulary: HashMap<String, u32>,
@@ -42,7 +41,7 @@ pub struct Numbering {
 }
 
 impl Declared {
-    /// The character map as a normalizer of tokenizer.json; null without one.
+    /// The character map as in tokenizer.json; null without one.
     pub fn normalizer(&self) -> Value {
         if self.charsmap.is_empty() {
             return Value::Null;
@@ -128,7 +127,7 @@ impl Numbering {
         Ok(parts)
     }
 
-    /// The ids of all tokens, in order. `made`: for each part, whether its token existed before the model ran.
+    /// All ids, in order. `made`: for each part, whether its token existed before the model ran.
     pub fn ids(&self, splits: &PreTokenizedString, made: &[bool]) -> Vec<u32> {
         let mut ids = vec![];
         let parts = splits.get_splits(OffsetReferential::Normalized, OffsetType::Byte);

@@ -5,8 +5,7 @@ use unicode_segmentation::GraphemeCursor;
 
 pub type Range = std::ops::Range<usize>;
 
-/// `range` clamped to the text and widened to whole characters: pieces of byte-level vocabularies may cover only some
-/// bytes of a character.
+/// `range` clamped to the text and widened to whole characters: byte-level pieces may be parts of characters.
 pub fn snap(text: &str, range: Range) -> Range {
     let mut begin = range.start.min(text.len());
     let mut end = range.end.clamp(begin, text.len());
@@ -19,7 +18,7 @@ pub fn snap(text: &str, range: Range) -> Range {
     begin..end
 }
 
-/// `range` without white space at its ends; a range that is all white space is kept.
+/// `range` without white space at its ends; all white space is kept.
 pub fn trim(text: &str, range: Range) -> Range {
     let slice = &text[range.clone()];
     let trimmed = slice.trim();
@@ -30,9 +29,9 @@ pub fn trim(text: &str, range: Range) -> Range {
     begin..begin + trimmed.len()
 }
 
-/// Gives space markers the white space that they represent, or nothing. Tokenizers put a marker before a text and
-/// before words split at spaces; the crate places such a marker at the character after it, which belongs to the next
-/// token. `is_mark` says whether a token consists only of such markers.
+/// Gives space markers their white space, or nothing. Tokenizers put a marker before a text and before words split at
+/// spaces; the crate places it at the next character, which belongs to the next token. `is_mark`: whether a token
+/// consists only of markers.
 pub fn place_marks(text: &str, ranges: &mut [Range], pieces: &[String], is_mark: impl Fn(usize) -> bool) {
     for index in 0..ranges.len().saturating_sub(1) {
         let range = ranges[index].clone();
@@ -59,9 +58,8 @@ fn becomes_space(text: &str) -> bool {
     normalized.get().starts_with(char::is_whitespace)
 }
 
-/// Widens each range to the end of the user-perceived character (grapheme cluster) that it ends in, as far as no other
-/// range covers those bytes. Normalization drops accents, Arabic vowel marks, joiners and variation selectors; the
-/// word in the user's text still ends after them.
+/// Widens each range to the end of its last user-perceived character (grapheme cluster), except into other ranges.
+/// Normalization drops accents, Arabic vowel marks, joiners and variation selectors; the word still ends after them.
 pub fn extend_to_graphemes(text: &str, ranges: &mut [Range]) {
     let mut limit = text.len(); // where the next range begins
     for range in ranges.iter_mut().rev() {
@@ -130,11 +128,9 @@ mod tests {
         let mut ranges = [0..2, 2..4, 7..8];
         extend_to_graphemes(text, &mut ranges);
         assert_eq!(ranges, [0..2, 2..6, 7..8]);
-        // A mark that another token covers stays with that token.
         let mut ranges = [0..4, 4..6];
         extend_to_graphemes(text, &mut ranges);
         assert_eq!(ranges, [0..4, 4..6]);
-        // Overlapping ranges (several byte tokens of one character) do not affect each other.
         let mut ranges = [0..4, 0..4];
         extend_to_graphemes("😀", &mut ranges);
         assert_eq!(ranges, [0..4, 0..4]);

@@ -10,8 +10,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes are written as themselves, the others as the characters
-/// from U+0100 on, in order.
+/// Byte-level BPE's alphabet (GPT-2): printable Latin-1 bytes as themselves, the others as characters from U+0100 on.
 static BYTE_OF_CHAR: LazyLock<HashMap<char, u8>> = LazyLock::new(|| {
     let mut next_free = 0x100_u32;
     (0..=u8::MAX)
@@ -60,15 +59,15 @@ impl Spelling {
                 .and_then(|part| part.get("replacement"))
                 .and_then(Value::as_str)
                 .and_then(|replacement| replacement.chars().next())
-                // Some tokenizers replace spaces in a normalizer instead, with SentencePiece's character.
+                // Some tokenizers use a normalizer for spaces instead, with SentencePiece's character.
                 .or_else(|| components.iter().any(|part| mentions(part, "▁")).then_some('▁')),
             byte_fallback: flag("byte_fallback"),
             whole_words: flag("whole_words"),
         }
     }
 
-    /// The characters of `piece` for display, without markers of its position in a word. Bytes that are not a whole
-    /// character are written as "\xF0". A piece that is only a space is shown as one.
+    /// The characters of `piece` for display, without position markers. Bytes of a partial character become "\xF0". A
+    /// piece of only a space is shown as one.
     pub fn readable(&self, piece: &str) -> String {
         let mut rest = self.without_prefix(piece).unwrap_or(piece);
         rest = self.without_suffix(rest).unwrap_or(rest);
@@ -88,10 +87,10 @@ impl Spelling {
         }
     }
 
-    /// What `piece` adds to running text, including the space before it. Half a character stays half a character.
+    /// The text that `piece` adds, with any space before it. Half a character stays half a character.
     ///
-    /// Spaces are exact if pieces have space markers. If pieces only mark that a word continues ("##ets"), or mark
-    /// nothing (whole words), any other piece follows a space, punctuation included.
+    /// Spaces are exact if pieces have space markers. If pieces only mark that a word continues ("##ets"), or nothing
+    /// (whole words), all others follow a space, even punctuation.
     pub fn bytes(&self, piece: &str) -> Vec<u8> {
         let inside = self.without_prefix(piece);
         let (rest, ends_word) = match self.without_suffix(inside.unwrap_or(piece)) {
@@ -119,19 +118,18 @@ impl Spelling {
         bytes
     }
 
-    /// Whether a piece consists only of space markers.
     pub fn is_space(&self, piece: &str) -> bool {
         let bytes = self.bytes(piece);
         !bytes.is_empty() && bytes.iter().all(|byte| *byte == b' ')
     }
 
-    /// The rest of a piece after the marker for continuing a word; None if it has no such marker.
+    /// The rest of a piece after the marker for continuing a word; None without that marker.
     fn without_prefix<'a>(&self, piece: &'a str) -> Option<&'a str> {
         let prefix = self.continuing_prefix.as_str();
         piece.strip_prefix(prefix).filter(|_| !prefix.is_empty())
     }
 
-    /// The part of a piece before the marker for a word's end; None if it has no such marker.
+    /// The part of a piece before the marker for a word's end; None without that marker.
     fn without_suffix<'a>(&self, piece: &'a str) -> Option<&'a str> {
         let suffix = self.end_of_word_suffix.as_str();
         piece.strip_suffix(suffix).filter(|_| !suffix.is_empty())
@@ -195,7 +193,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Checks, for each piece, its form for display and what it adds to running text.
     fn check(model: Value, components: Value, pieces: &[(&str, &str, &[u8])]) {
         let spelling = Spelling::new(&model, components.as_array().unwrap());
         for &(piece, readable, bytes) in pieces {

@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_void, CString};
 pub type FormatTime =
     unsafe extern "C" fn(time: *const c_void, format: *const c_char, buffer: *mut c_char, capacity: usize) -> usize;
 
-/// The caller's clock. It is used only during the call that passed it, on the calling thread.
+/// The caller's clock, used only during the call that passed it, on its thread.
 struct Clock {
     format_time: FormatTime,
     time: *const c_void,

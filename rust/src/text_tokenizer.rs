@@ -24,12 +24,10 @@ use tokenizers::{
 
 pub type Result<T> = std::result::Result<T, String>;
 
-/// The message of a library error.
 pub fn message(error: impl Display) -> String {
     error.to_string()
 }
 
-/// One token of an encoded input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextToken {
     pub id: u32,
@@ -70,8 +68,8 @@ pub struct TextTokenizer {
     settings: BTreeMap<&'static str, bool>,
 }
 
-/// The fields of tokenizer.json in use. "truncation" is not read, since it is up to the caller to handle input that is
-/// too long. Nor are batches padded, but the padding token is one of the tokens.
+/// The used fields of tokenizer.json. Not "truncation": the caller handles input that is too long. Batches are not
+/// padded, but the padding token is one of the tokens.
 #[derive(Deserialize)]
 struct Document {
     #[serde(default)]
@@ -158,7 +156,7 @@ impl TextTokenizer {
             numbering,
             settings: settings_of(&components[0], &components[1]),
         };
-        // Encoding an empty text runs the template, so that a broken one is found now.
+        // Encoding an empty text runs the template, to find a broken one now.
         let template = result.encode("", None, None)?;
         let pieces = result.pieces.keys().copied().filter(|id| !beyond.contains(id));
         let ids = template.tokens.iter().map(|token| token.id);
@@ -171,8 +169,8 @@ impl TextTokenizer {
         self.settings.get(key).copied()
     }
 
-    /// Encodes with the template around the text. `max_tokens` includes the template's tokens, which are never cut; the
-    /// longer segment is cut first.
+    /// Encodes with the template. `max_tokens` includes the template's tokens, which are never cut; the longer segment
+    /// is cut first.
     pub fn encode(&self, text: &str, pair: Option<&str>, max_tokens: Option<usize>) -> Result<TextEncoding> {
         let mut first = self.segment(text, 0)?;
         let mut second = match pair {
@@ -208,14 +206,13 @@ impl TextTokenizer {
         if word.is_empty() {
             return Ok(vec![]);
         }
-        // Some tokenizers treat the start of a text as the start of a word and some do not, so another word comes
-        // first.
+        // Tokenizers differ on whether the start of a text starts a word, so another word comes first.
         const BEFORE: &str = "a";
         let sentence = self.segment(&format!("{BEFORE} {word}"), 0)?;
         let tokens = || sentence.places.iter();
         let straddles = tokens().any(|place| place.range.start < BEFORE.len() && place.range.end > BEFORE.len());
         if straddles {
-            // Some vocabularies have pieces that span spaces: then the word is only available with nothing before it.
+            // If pieces span spaces, the word is only available with nothing before it.
             let alone = self.segment(&format!(" {word}"), 0)?;
             return Ok(alone.places.iter().map(|place| place.id).collect());
         }
@@ -245,7 +242,6 @@ impl TextTokenizer {
         self.pieces.get(&id).map(String::as_str)
     }
 
-    /// The piece for display. Added tokens are shown as spelled.
     pub fn readable(&self, id: u32) -> Option<String> {
         let piece = self.pieces.get(&id)?;
         Some(if self.added.contains_key(&id) {
@@ -269,7 +265,6 @@ impl TextTokenizer {
         self.added.get(&id).is_some_and(|token| token.special)
     }
 
-    /// The tokens of one text; its words are numbered from 0.
     fn segment(&self, text: &str, type_id: u32) -> Result<Segment> {
         let parts = &self.tokenizer;
         let mut splits = match &self.numbering {
@@ -326,7 +321,7 @@ impl TextTokenizer {
         Ok(Segment { encoding, places })
     }
 
-    /// Applies the template to the segments. The result's tokens of each segment match the `places` of that segment.
+    /// Applies the template to the segments. Each segment's tokens match its `places`.
     fn apply_template(&self, first: Encoding, second: Option<Encoding>) -> Result<Encoding> {
         match self.tokenizer.get_post_processor() {
             Some(processor) => processor.process(first, second, true),
@@ -336,8 +331,8 @@ impl TextTokenizer {
         .map_err(message)
     }
 
-    /// Pairs the tokens of the finished encoding with their places. Every place must be used once and in order: a
-    /// template that repeats or drops a segment yields no input that attention could explain.
+    /// Pairs the encoding's tokens with their places, each used once and in order: a template that repeats or drops a
+    /// segment yields no input that attention could explain.
     fn describe(&self, encoding: &Encoding, places: [Vec<Place>; 2], template_tokens: usize) -> Result<Vec<TextToken>> {
         const REPEATED: &str = "the template of post_processor uses a segment more than once";
         let words_before = [0, places[0].last().map_or(0, |place| place.word + 1)];
@@ -404,7 +399,6 @@ fn truncate(first: &mut Segment, second: &mut Option<Segment>, max_length: usize
 }
 
 impl Segment {
-    /// Replaces the encoding by its beginning.
     fn keep(&mut self, mut beginning: Encoding) {
         beginning.take_overflowing();
         self.places.truncate(beginning.len());
@@ -412,9 +406,8 @@ impl Segment {
     }
 }
 
-/// Whether a word ends between two adjacent tokens of one split, that is, whether white space begins there: pieces that
-/// are only a space belong to the word after them. Tokenizers without a pre-tokenizer make one split of the whole text,
-/// so split numbers alone would make it a single word.
+/// Whether white space, and with it a word's end, lies between two adjacent tokens of one split; pieces of only a space
+/// belong to the next word. Without a pre-tokenizer, one split is the whole text, which would be a single word.
 fn space_between(text: &str, previous: &Range, next: &Range) -> bool {
     let is_space = |range: &Range| !range.is_empty() && text[range.clone()].trim().is_empty();
     if is_space(previous) {
@@ -443,8 +436,8 @@ fn pieces_by_id(tokenizer: &Tokenizer, added: &HashMap<u32, AddedToken>) -> BTre
     pieces
 }
 
-/// The settings that tokenizer_config.json calls do_lower_case, strip_accents, tokenize_chinese_chars and
-/// add_prefix_space; and whether words consist of bytes.
+/// tokenizer_config.json's do_lower_case, strip_accents, tokenize_chinese_chars and add_prefix_space; and whether words
+/// consist of bytes.
 fn settings_of(normalizer: &Value, pre_tokenizer: &Value) -> BTreeMap<&'static str, bool> {
     let bert = |key: &str| find_component(normalizer, "BertNormalizer")?.get(key)?.as_bool();
     // If accents are not mentioned, BERT's normalizer strips them when it lowercases.
@@ -487,7 +480,6 @@ fn to_json<T: Serialize>(part: &Option<T>) -> Result<Value> {
     serde_json::to_value(part).map_err(message)
 }
 
-/// The model's settings that determine how its pieces are spelled.
 fn model_settings(model: &ModelWrapper) -> Value {
     match model {
         ModelWrapper::BPE(bpe) => json!({

@@ -39,8 +39,7 @@ fn words_of(text: &str) -> Result<Vec<String>> {
     Ok(splits.into_iter().map(|(word, _, _)| word.to_owned()).collect())
 }
 
-/// Counts the occurrences of each word. A text is split at white space first, because most of the parts in between
-/// occur many times.
+/// Counts each word's occurrences. Splits texts at white space first, since most of the parts occur many times.
 fn count_words(texts: &[&str]) -> Result<BTreeMap<String, u64>> {
     let mut runs: HashMap<&str, u64> = HashMap::new();
     for run in texts.iter().flat_map(|text| text.split_whitespace()) {
@@ -68,12 +67,12 @@ fn drop_rare_characters(words: &mut BTreeMap<String, u64>, least: u64) {
 
 /// The vocabulary learned from `words`.
 ///
-/// The same words give the same vocabulary. The trainer keeps words in tables whose order differs from run to run, and
-/// numbers the characters inside words ("##x") as it encounters them; pairs of pieces that occur equally often are
-/// ordered by these numbers. Therefore all such characters are put in the vocabulary beforehand, in code point order.
-/// Counts are sums of integers, regardless of which thread adds them. Only the order of two entries for one pair still
-/// depends on the tables, and the trainer has these only if two pairs spell the same piece ("##in" "##g", "##i"
-/// "##ng"): of 29,849 merges on 15 MB of prose none did, because whichever pair comes first takes all of its places.
+/// The same words give the same vocabulary. The trainer's tables differ in order from run to run, and number the
+/// characters inside words ("##x") as encountered; equally frequent pairs are ordered by these numbers. So all these
+/// characters are put in the vocabulary beforehand, in code point order. Counts are sums of integers, whatever the
+/// threads. Only the order of two entries for one pair still depends on the tables, if two pairs spell the same piece
+/// ("##in" "##g", "##i" "##ng"): of 29,849 merges on 15 MB of prose none did, because whichever comes first takes all
+/// its places.
 fn learn(words: &BTreeMap<String, u64>, options: &Options) -> Result<WordPiece> {
     // ASCII letters and digits are always included, so that every plain English word can be split.
     let plain: BTreeSet<char> = ('a'..='z').chain('0'..='9').collect();
@@ -117,7 +116,6 @@ fn learn(words: &BTreeMap<String, u64>, options: &Options) -> Result<WordPiece> 
     Ok(model)
 }
 
-/// The text of a tokenizer.json.
 fn train(texts: &[&str], options: &Options, single: &str, pair: &str) -> Result<String> {
     let mut words = count_words(texts)?;
     drop_rare_characters(&mut words, options.min_character_count);

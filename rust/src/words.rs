@@ -8,8 +8,8 @@ pub fn has_letter_or_number(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }
 
-/// The form in which words are compared: lower case, letters composed with their accents (NFC), the typographic
-/// apostrophe replaced by the plain one, only letters and numbers at the ends.
+/// The form for comparing words: lower case, letters composed with their accents (NFC), plain apostrophes for
+/// typographic ones, only letters and numbers at the ends.
 pub fn fold(text: &str) -> String {
     let mut folded = NormalizedString::from(text.replace('’', "'").to_lowercase());
     folded.nfc();
@@ -17,8 +17,8 @@ pub fn fold(text: &str) -> String {
     folded.get().trim_matches(is_around).to_owned()
 }
 
-/// Compiles an expression that matches in time linear in the text: look-around and back references are refused, as are
-/// expressions whose automaton would take more than `SIZE_LIMIT` bytes.
+/// Compiles an expression that matches in time linear in the text: look-around, back references and automata of over
+/// `SIZE_LIMIT` bytes are refused.
 pub fn pattern(expression: &str) -> Result<Regex, String> {
     const SIZE_LIMIT: usize = 4 << 20;
     regex::RegexBuilder::new(expression)
@@ -27,7 +27,7 @@ pub fn pattern(expression: &str) -> Result<Regex, String> {
         .build()
         .map_err(|error| match error {
             regex::Error::CompiledTooBig(_) => "an expression that grows too large".to_owned(),
-            // The library prints the expression with a marker below it, on several lines; the last line is the reason.
+            // The library prints the expression with a marker below it; the last line is the reason.
             other => {
                 let text = other.to_string();
                 let reason = text.lines().last().unwrap_or_default();

@@ -1,5 +1,4 @@
-// Pictures through a backend: the small random vision transformers of tests/golden. What does not need one is in
-// explain_image_test.cc and evaluate_image_test.cc.
+// Pictures through a backend: the small random vision transformers of tests/golden.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +28,6 @@ const std::vector<Expected> kModels = {
     {"dinov2_registers", {"class", "register", "register", "register"}},
 };
 
-// Takes pictures as they are.
 ImageModel load(const std::string& name) {
   const std::filesystem::path golden = std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
   const test::TempFolder folder;
@@ -43,7 +41,7 @@ ImageModel load(const std::string& name) {
 TEST(SmallVisionTransformers, TokensAndRowsOfEveryArchitectureAndSize) {
   for (const auto& [name, leading] : kModels) {
     const ImageModel image_model = load(name);
-    // The size of the training, and one by interpolation with a strip that makes no patch.
+    // The training size, and one by interpolation with a strip that makes no patch.
     for (const auto& [height, width] :
          {std::pair<std::size_t, std::size_t>{20, 20}, std::pair<std::size_t, std::size_t>{13, 31}}) {
       const Report report =
@@ -97,7 +95,7 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
         if (choice.label == label) whole += choice.probability / 2.0;
       }
     }
-    // One picture alone and a batch of perturbed ones differ by the rounding of float32.
+    // A single picture and a batch differ by the rounding of float32.
     for (const ImageOrderCurves& curve : report.curves) {
       EXPECT_NEAR(curve.deletion.values.front(), whole, 1e-5) << name << curve.method;
       EXPECT_NEAR(curve.insertion.values.back(), whole, 1e-5) << name << curve.method;

@@ -1,4 +1,3 @@
-// Tables of text: UTF-8 files, and comma-separated values as RFC 4180 says.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +8,9 @@
 
 namespace attnflow {
 
-// The content of a text file without its byte order mark. Throws Error(kBadFile), naming the line, for bytes that are
-// not UTF-8.
+// A text file's content without its byte order mark. Throws Error(kBadFile), naming the line, for invalid UTF-8.
 std::string read_utf8_text(const std::filesystem::path& path);
-// The same of content that has been read from `name`.
+// The same for content that was read from `name`.
 std::string check_utf8_text(std::string content, const std::string& name);
 
 struct CsvRow {
@@ -20,8 +18,8 @@ struct CsvRow {
   std::vector<std::string> cells;
 };
 
-// Rows one by one: quoted cells, doubled quotes and line breaks inside them. A blank line is a row of one empty cell.
-// Throws Error(kBadFile), naming file and line, for a quotation that never ends or has text behind it.
+// Reads rows one by one, with quoted cells, doubled quotes and line breaks inside them. A blank line is a row of one
+// empty cell. Throws Error(kBadFile), naming file and line, for a quotation without an end or with text after it.
 class CsvReader {
  public:
   // `content` must outlive the reader; `name` is for messages.

@@ -63,7 +63,6 @@ std::set<std::string> read_trained_on(const Folder& folder) {
   return names;
 }
 
-// "2" as "2 attractors"; other names as they are.
 std::string group_name(const std::string& group) {
   if (group.empty() || !std::all_of(group.begin(), group.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return group;

@@ -50,7 +50,6 @@ std::vector<ScoreQuestion> score_questions(const CorrelationOptions& options, co
   return questions;
 }
 
-// All samples as tokens; those that are too long are left out, or cut.
 std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const ModelInfo& info,
                                           const std::vector<EvaluationSample>& samples,
                                           const CorrelationOptions& options, SampleCounts& data) {
@@ -85,7 +84,7 @@ std::vector<EncodedSample> encode_samples(const Tokenizer& tokenizer, const Mode
   return encoded;
 }
 
-// At most options.samples of them, each as likely as any other, in their order.
+// Draws at most options.samples of them, each equally likely, and keeps their order.
 void draw_samples(std::vector<EncodedSample>& samples, const CorrelationOptions& options) {
   if (options.samples == 0 || options.samples >= samples.size()) return;
   std::vector<std::size_t> order(samples.size());
@@ -163,8 +162,8 @@ std::vector<double> correlate(const SampleRelevance& methods, const std::vector<
   return result;
 }
 
-// The pairs of a table's cells that are compared, as places in it: every two methods over one mixing, the later minus
-// the earlier, and each method over every other mixing minus the same over the first; at every layer.
+// The pairs of cells to compare, as indices: at every layer, every two methods over one mixing (the later minus the
+// earlier), and each method over every other mixing minus the same over the first.
 std::vector<std::pair<std::size_t, std::size_t>> compared_cells(const std::vector<CorrelationSeries>& series) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::size_t begin_b = 0;
@@ -183,7 +182,6 @@ std::vector<std::pair<std::size_t, std::size_t>> compared_cells(const std::vecto
   return pairs;
 }
 
-// A positive difference speaks for the first of a pair.
 void compare_methods(CorrelationReport& report, const Tensor<double>& values, const ResamplingOptions& resampling) {
   std::size_t block = 0;
   for (const CorrelationSeries& series : report.series) block += series.layers.size();
@@ -210,7 +208,7 @@ void compare_methods(CorrelationReport& report, const Tensor<double>& values, co
   }
 }
 
-// Takes the interval from summaries of too few samples; true when there was one to take.
+// Removes the interval from a summary of too few samples; returns whether it had one.
 bool drop_interval(Summary& summary) {
   if (summary.count >= kFewestForInterval) return false;
   const bool had_one = summary.count > 0;
@@ -228,7 +226,7 @@ void drop_intervals(CorrelationReport& report) {
   }
 }
 
-// Of several mixings the tables say it: a note for each would bury everything else.
+// For several mixings the tables say it: a note for each would bury everything else.
 void note_degenerate_share(CorrelationReport& report) {
   if (report.options.mixings.size() != 1) return;
   DegeneracyQuestion question;
@@ -238,7 +236,6 @@ void note_degenerate_share(CorrelationReport& report) {
   if (auto note = degeneracy_note(question)) report.notes.push_back(*std::move(note));
 }
 
-// What the output token keeps and how much of flow is degenerate, over all samples.
 void add_up(CorrelationReport& report, const std::vector<SampleRelevance>& found) {
   std::size_t at = 0;
   for (const CorrelationSeries& series : report.series) {
@@ -376,7 +373,6 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   for (const EncodedSample& one : encoded) {
     report.data.tokens += one.tokens.size();
     for (const InputToken& token : one.tokens) report.data.special_tokens += token.special ? 1 : 0;
-    // Everything that can be wrong with the options is found before the model runs.
     std::vector<Note> notes;
     resolve_token(options.settings.output_token, "output-token", one.tokens, info.causal, notes);
     guessed_output_token = guessed_output_token || !notes.empty();
@@ -386,7 +382,6 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
   const ScoringOptions scoring{options.blank, options.progress, options.stop_token};
   const SampleReader reader(model, tokenizer, report.options);
   predict(model, encoded, scoring);
-  // What the model cannot be given is known before the work.
   if (options.mixings.empty()) {
     std::tie(report.options.mixings, report.impossible) =
         possible_mixings([&](Mixing mixing) { reader.attempt(encoded.front(), mixing); });

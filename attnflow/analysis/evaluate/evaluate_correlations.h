@@ -1,52 +1,46 @@
 // How well do raw attention, rollout and flow agree with importance scores? The tables of Abnar & Zuidema (2020,
-// sections 4 and 5), for any classifier and any labelled sentences.
+// sections 4 and 5), for any classifier and any labeled sentences.
 //
 // Problem. For each sample, each method gives the input tokens a relevance at each layer (evaluate/relevance.h), and
 // each importance score (evaluate/importance.h) gives them an importance. How far do their orders agree, on average
 // over samples, and does one method agree better than another?
 //
-// Method. Per sample and cell, Spearman's correlation (evaluate/rank_correlation.h) over the sample's tokens; then
-// mean, standard deviation, bootstrap interval and paired tests over samples (evaluate/statistics.h). A cell is one
-// choice of
+// Method. Spearman's correlation (evaluate/rank_correlation.h) over tokens, for each sample and cell; then mean,
+// standard deviation, bootstrap interval and paired tests over samples (evaluate/statistics.h). A cell is a choice of
 //
 //     relevance   row (the output token's values), column-max, column-sum (over all output tokens)
 //     score       blank-out, gradient, ... of a target
-//     tokens      all, or without the special ones: part of what a method shows by depth is CLS's own weight fading, so
-//                 every number comes both ways
+//     tokens      all, or without special tokens: CLS's own weight fades with depth, which is part of any trend
 //     formula     spearman (average ranks), or dense-ranks: the formula of the paper's code, for replication
 //     mixing      what the layers' matrices are made of (attribution/mixings.h)
 //     method      raw, rollout, flow
 //     layer
 //
-// Mixings that are made for one prediction explain the class that the model gives the sample, right or wrong, as a map
-// does by default (analysis/explain/prediction_target.h): its logit minus the mean of the others, which of two classes
-// is the difference of their logits; gradient-adjusted attention its logit alone, as published. What is measured are
-// the maps that `attnflow explain` draws. A sample's graphs come from one pass forward and one back for each rule of
-// gradients (analysis/evaluate/mixed_graphs.h).
+// Mixings for one prediction explain the class that the model gives the sample, right or wrong, as maps do by default
+// (analysis/explain/prediction_target.h): its logit minus the mean of the others, or, for gradient-adjusted attention,
+// its logit alone, as published. So the maps that `attnflow explain` draws are measured.
 //
-// Methods beside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same. They have one value a
-// token, neither mixing nor layer, and the same whatever `relevance` is. Their values have signs; importance has none,
-// since blank-out is how far the target moves either way, so what is correlated is their absolute value.
+// Methods outside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same class. They have one
+// value for each token, no mixing or layer, and do not depend on `relevance`. Their absolute values are correlated,
+// because importance has no sign: blank-out is how far the target moves either way.
 //
-// A vector whose values are all tied orders nothing: the sample is left out of that cell and counted. Flow values
-// closer than their gaps are ties.
+// A vector of tied values orders nothing: the sample is left out of that cell and counted. Flow values closer than
+// their gaps are ties.
 //
-// What must hold, whatever the model (a check on any table): at layer 1, flow and rollout are the same numbers; there
-// raw attention and rollout differ at the output token alone for `row` (so without special tokens they agree, when the
-// output token is one), and rank alike for `column-sum`.
+// Invariants: at layer 1, flow and rollout are equal; raw attention and rollout differ there only at the output token
+// for `row` (so they agree without special tokens if it is one), and rank alike for `column-sum`.
 //
-// Compared on the same samples: every two methods over one mixing, and each method over every other mixing with the
+// Comparisons on the same samples: every two methods over one mixing, and each method over every other mixing with the
 // same method over the first.
 //
-// Beside the correlations: the model's accuracy on these samples with Wilson's interval; by mixing and layer, how many
-// flow values are degenerate (flow/flow.h), which is where flat rows of a flow table come from; and how much of itself
-// the output token keeps (V[i, i], a mean over samples).
+// Also reported: the model's accuracy on these samples with Wilson's interval; by mixing and layer, how many flow
+// values are degenerate (flow/flow.h), which makes rows of a flow table flat; and the output token's share of itself
+// (V[i, i], a mean over samples).
 //
 // Cost for N samples of n tokens: N (n + 1) sequences for blank-out, N backward passes for each target, N runs with
-// attention, N backward passes for each rule of gradients that a mixing or a method beside the graph needs (52 for
-// integrated-gradients), rollout and flow of N graphs for each mixing; samples are shared out among the threads.
-// Memory: the scores, and one number for each cell and sample. Deterministic: same input, same bits, whatever the
-// number of threads.
+// attention, N backward passes for each rule of gradients that a mixing or a method outside the graph needs (52 for
+// integrated-gradients), rollout and flow of N graphs for each mixing; threads share the samples. Memory: the scores,
+// and one number for each cell and sample. Deterministic: same input, same bits, whatever the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -68,15 +62,14 @@
 
 namespace attnflow {
 
-// A bootstrap of fewer values than this says little about how sure their mean is: such cells and comparisons have no
-// interval (NaN), and a note says so.
+// Cells and comparisons of fewer values have no interval (NaN) and a note, because their bootstrap says little.
 inline constexpr std::size_t kFewestForInterval = 10;
 
 struct CorrelationOptions {
-  // Those of OptionUse::kForCorrelations are looked at. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
+  // Uses those of OptionUse::kForCorrelations. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
   // integrated-gradients.
   Settings settings;
-  // Each once, not auto; empty: all that the model can be given, tried on the first sample.
+  // Each once, not auto; empty: all that the model supports, tried on the first sample.
   std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::string> scores = {"blank-out", "gradient"};
   // As parse_target() reads them. Empty: `probability` for blank-out, `difference` for gradients.
@@ -94,7 +87,6 @@ struct CorrelationOptions {
   std::stop_token stop_token = {};
 };
 
-// What the samples are, and how many of them were used.
 struct SampleCounts {
   std::string source;                // in words, for tables
   std::vector<std::string> sources;  // names of the documents, where there are several
@@ -106,8 +98,8 @@ struct SampleCounts {
   std::size_t tokens = 0;  // of the samples used, special ones included
   std::size_t special_tokens = 0;
   bool labelled = true;
-  // What a reader has to know beside every accuracy on these samples, such as that the model was trained on their like;
-  // "" when there is nothing to say. A clause, without a full stop.
+  // A clause without a full stop for every accuracy on these samples, such as that the model was trained on similar
+  // ones.
   std::string caveat;
 };
 
@@ -119,7 +111,7 @@ struct Accuracy {
   double share() const { return static_cast<double>(correct) / static_cast<double>(count); }
 };
 
-// A row of a table: a method over a mixing at each layer, or a method beside the graph, which has neither.
+// A row of a table: a method over a mixing at each layer, or a method outside the graph, which has neither.
 struct CorrelationSeries {
   std::string method;
   std::optional<Mixing> mixing;
@@ -138,7 +130,7 @@ struct CorrelationCell {
   std::optional<Mixing> mixing = Mixing::kAttention;  // none beside the graph
 };
 
-// Of `first` minus `second`, by Spearman's correlation.
+// `first` minus `second`, by Spearman's correlation.
 struct MethodComparison {
   std::string relevance;
   std::string score;
@@ -169,7 +161,6 @@ struct MixingDegeneracy : DegeneracyCounts {
   Mixing mixing = Mixing::kAttention;
 };
 
-// Everything that was correlated of one sample.
 struct SampleRecord {
   std::size_t number = 0;  // among the samples at hand, from 0
   std::string text;
@@ -181,7 +172,7 @@ struct SampleRecord {
   std::vector<std::string> tokens;
   std::vector<bool> special;
   std::vector<std::vector<double>> scores;  // [score][token]
-  // [relevance][series][layer], flattened in this order; gaps are empty where there are none.
+  // [relevance][series][layer], flattened in this order; gaps may be empty.
   std::vector<std::vector<double>> relevance;
   std::vector<std::vector<double>> gaps;
   std::vector<double> correlations;  // one for each of CorrelationReport::cells; NaN where left out
@@ -190,7 +181,7 @@ struct SampleRecord {
 struct CorrelationReport {
   std::string task;            // agreement, sentiment, sentences
   CorrelationOptions options;  // as used: layers and mixings are resolved
-  // Mixings that the model cannot be given, and why, where all are asked.
+  // Mixings that the model does not support, and why, if all are requested.
   std::map<std::string, std::string> impossible;
   ReportModel model;
   std::vector<std::string> labels;
@@ -199,7 +190,7 @@ struct CorrelationReport {
   std::string blank;               // the piece that blanks; "" without blank-out
   std::size_t already_blank = 0;   // tokens that were it before
   std::vector<ScoreName> scores;   // in the order of the cells
-  // By mixing and method, then those beside the graph.
+  // By mixing and method, then those outside the graph.
   std::vector<CorrelationSeries> series;
   // Order: relevance, score, tokens, formula, series, layer, the last fastest.
   std::vector<CorrelationCell> cells;
@@ -210,18 +201,16 @@ struct CorrelationReport {
   std::vector<SampleRecord> samples;  // with keep_samples
 };
 
-// Throws Error(kUsage) for options that are wrong whatever the samples are; the command calls it before it loads a
-// model.
+// Throws Error(kUsage) for options that are wrong whatever the samples are. Called before a model is loaded.
 void validate_options(const CorrelationOptions& options);
 
-// Throws Error(kUnsupportedModel) for a model without a classification head of two classes or more that exclude each
-// other. The command calls it before it reads samples.
+// Throws Error(kUnsupportedModel) unless the model has two or more exclusive classes. Called before samples are read.
 void check_classifier(const ModelInfo& info);
 
 // Throws what validate_options() and check_classifier() throw, Error(kUnsupportedModel) for a mixing or a method that
-// the model cannot be given, Error(kInputTooLong) when every sample is too long, Error(kUsage) for no samples or
-// options that do not fit them, Error(kBadFile) for a tokenizer of another model, Cancelled. `data` says what the
-// samples are; counts are filled in here.
+// the model does not support, Error(kInputTooLong) when every sample is too long, Error(kUsage) for no samples or
+// options that do not fit them, Error(kBadFile) for a tokenizer of another model, Cancelled. `data` describes the
+// samples; counts are filled in here.
 CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokenizer,
                                         const std::vector<EvaluationSample>& samples, SampleCounts data,
                                         const CorrelationOptions& options);

@@ -32,8 +32,8 @@ namespace {
 
 using test::expect_error;
 
-// A classifier that can be computed by hand: each token adds a number to the logits, its embedding is made of its id,
-// and its attention is random by the ids.
+// A classifier that can be computed by hand: each token adds a number to the logits, and its id determines its
+// embedding and seeds its attention.
 class BagModel : public Encoder, public Gradients<TextInput> {
  public:
   explicit BagModel(std::size_t max_tokens = 12) {
@@ -149,7 +149,7 @@ TextInput input_of(const std::string& text) {
   return input;
 }
 
-// Every number of a sample again, from the modules below.
+// Recomputes every number of a sample with the modules below.
 TEST(Correlations, AreWhatTheModulesCompute) {
   BagModel model;
   CorrelationOptions options = few_resamples();
@@ -225,7 +225,6 @@ TEST(Correlations, AreWhatTheModulesCompute) {
   }
 }
 
-// What must hold at layer 1 whatever the model.
 TEST(Correlations, FirstLayer) {
   BagModel model;
   CorrelationOptions options = few_resamples();
@@ -306,7 +305,6 @@ TEST(Correlations, FewSamplesHaveNoInterval) {
   test::expect_parts(correlations_table(enough, 400), {"intervals of the means: at most ±"});
 }
 
-// The summary comes first: how many texts there are, how well each method agrees, and which agrees best.
 TEST(Correlations, ASummaryComesFirst) {
   BagModel model;
   const CorrelationReport report = evaluate(model, few_resamples());
@@ -398,7 +396,6 @@ TEST(Correlations, TargetsByName) {
   }
 }
 
-// difference: the class's probability minus the largest of the others.
 TEST(Correlations, DifferenceFromTheNextClass) {
   EncodedSample sample;
   sample.logits = {0.0F, 2.0F, 1.0F};
@@ -416,7 +413,7 @@ TEST(Correlations, NotesSayWhatIsOdd) {
   model.cancelling = true;
   CorrelationOptions options = few_resamples();
   options.scores = {"gradient-sum", "blank-out"};
-  // The last has no label but others' form, a piece that is unknown, and one sample is too long.
+  // The last has no label but the others' form; one has an unknown piece, and one sample is too long.
   std::vector<EvaluationSample> samples = {
       {"the key", {}, {}, ""}, {"the \xE2\x98\x83 is", {}, {}, ""}, {"the key is on the table , the key", {}, {}, ""}};
   const CorrelationReport report = evaluate(model, options, samples);
@@ -516,7 +513,6 @@ TEST(Correlations, FilesHaveEveryCell) {
   const std::string page = correlations_markdown(report);
   EXPECT_EQ(page.back(), '\n');
   test::expect_parts(page, {"| raw |", "| flow |", "Special tokens left out", "| flow minus rollout | 4 |", "bag"});
-  // Layers go into blocks where a line is short.
   const std::string narrow = correlations_table(report, 40);
   test::expect_no_parts(narrow, {"layer 2    layer 3    layer 4"});
   for (const std::string& line : test::lines_of(narrow)) EXPECT_LE(display_width(line), 44U) << line;
@@ -582,7 +578,6 @@ TEST_F(AgreementSamplesTest, OfAFile) {
   EXPECT_EQ(grouped.samples[0].group, "no attractor");
   EXPECT_EQ(grouped.samples[1].group, "1 attractor");
   EXPECT_EQ(grouped.samples[2].group, "2 attractors");
-  // Prose was read here once.
   for (const auto& prose : {folder_.path(), test::put(folder_ / "book.txt", "The keys are here.\n")}) {
     expect_error(ErrorKind::kUsage, {"prose", prose.string(), "attnflow-train prefixes"},
                  [&] { read_agreement_samples(folder_.path(), info_, prose); });

@@ -35,24 +35,22 @@ namespace {
 constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kReceptiveField,
                                   EvidenceVariant::kMaskFirst, EvidenceVariant::kReceptiveFieldMaskFirst};
 
-// Scores beside the graph that are ranked by their sign and size; they are methods of that name.
+// Scores outside the graph that are ranked with their sign.
 constexpr std::array<std::string_view, 4> kSigned = {"attnlrp", "logit", "alti-logit", "integrated-gradients"};
 constexpr std::array<std::string_view, 3> kUnsigned = {"blank-out", "gradient", "gradient-x-input"};
 
-// What one cell says of the words of one sample.
 struct WordValues {
   std::vector<double> values;
   std::vector<double> gaps;  // of flow
 };
 
-// Whether the graph of a mixing has variants: a decoder's attention.
 bool has_variants(Mixing mixing, bool causal) { return causal && mixing == Mixing::kAttention; }
 
 std::span<const EvidenceVariant> variants_of(Mixing mixing, bool causal) {
   return {kVariants.data(), has_variants(mixing, causal) ? kVariants.size() : 1};
 }
 
-// Of every mixing one graph; of one with variants a second one, in which the first token is masked.
+// One graph for each mixing, and for one with variants a second, in which the first token is masked.
 std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<const Mixing> mixings, bool causal) {
   std::vector<Settings> choices;
   for (const Settings& choice : settings_of_mixings(options.settings, mixings)) {
@@ -64,7 +62,6 @@ std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<co
   return choices;
 }
 
-// The right word against the wrong one.
 ScoreTarget evidence_target(ScoreTarget::Kind kind, const EvidenceQuestion& question, const ModelInfo& info) {
   ScoreTarget target{kind, question.good, question.bad, {}};
   if (!info.causal) target.position = question.position;
@@ -104,7 +101,7 @@ class Measurement {
       blank_ = find_blank_token(codec, model.info());
   }
 
-  // Values of the ranked words of one sample, and their gaps where they have some, in a fixed order of cells.
+  // Values of the ranked words of one sample, and any gaps, in a fixed order of cells.
   std::vector<WordValues> values(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
     const bool causal = model_.info().causal;
@@ -261,8 +258,8 @@ void check_evidence_options(const EvidenceOptions& options) {
   }
 }
 
-// The graphs of the longest sample, and of uniform attention where it is compared with; a single head's layers below
-// the top one are those of all heads. One layer of a product beside them. What flow takes, it checks itself.
+// The graphs of the longest sample, and of uniform attention if it is compared with; a single head's layers below the
+// top one are those of all heads. One layer of a product is added. Flow checks its own memory.
 void check_evidence_memory(std::span<const EvidenceQuestion> questions, const EvidenceOptions& options,
                            std::span<const Mixing> mixings, const ModelInfo& info) {
   std::size_t longest = 0;
@@ -359,7 +356,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                                   : resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
   report.settings.layers = layers;
 
-  // What the attention alone takes is known before the model runs for the first time.
+  // Attention's memory is known before the model runs for the first time.
   constexpr std::array kAttention = {Mixing::kAttention};
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -410,7 +407,6 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   for (const std::string& score : options.scores) report.cells.push_back({score, {}, EvidenceVariant::kPlain, 0, {}});
   report.cells.push_back({"random", {}, EvidenceVariant::kPlain, 0, {}});
 
-  // Of each cell but random: what it says of each sample's words.
   std::vector<std::vector<RankedWords>> words(report.cells.size() - 1);
   Tensor<double> ranks({report.cells.size(), questions.size()});
   for (std::size_t s = 0; s < questions.size(); ++s) {

@@ -2,38 +2,32 @@
 //
 // Problem. In "Katherine can't help" the next word is "herself" and not "himself" because of "Katherine"; in "The
 // author talked to Sara about [MASK] book." a masked language model says "her" and not "his" because of "Sara". For
-// sentences in which the deciding word (the evidence) is marked, every method ranks the words by what the word in
-// question drew on: the last position of a decoder, the mask of a masked language model. How near to the top is the
-// evidence (evaluate/evidence_rank.h)?
+// sentences with a marked deciding word (the evidence), every method ranks the words by what the word in question drew
+// on: a decoder's last position, or the mask. How near to the top is the evidence (evaluate/evidence_rank.h)?
 //
 // Data. A .csv with a header: the text before the word in question, or around its mask (`one_prefix_prefix`, `prefix`
-// or `text`), the word that is right there (`one_prefix_word_good` or `good`), one that is wrong (`one_prefix_word_bad`
-// or `bad`), and the evidence (`target` or `evidence`), a word that occurs once in the text. Columns of BLiMP's minimal
-// pairs and of IOI as collected by Ferrando et al. (ACL 2023). A sample is left out, and counted with its reason, when
-// the evidence is missing or does not occur exactly once, when right and wrong word begin with the same token, when it
-// is too long, and for a masked language model without exactly one mask or with words of several tokens.
+// or `text`), the right word (`one_prefix_word_good` or `good`), a wrong one (`one_prefix_word_bad` or `bad`), and the
+// evidence (`target` or `evidence`), a word that occurs once in the text. These are the columns of BLiMP's minimal
+// pairs and of IOI as collected by Ferrando et al. (ACL 2023). A sample is left out, and counted with its reason, if
+// the evidence does not occur exactly once, the right and wrong words begin with the same token, it is too long, or,
+// for a masked language model, it lacks exactly one mask or has words of several tokens.
 //
-// What is ranked. The words of the text (sub-word pieces merged; special tokens, the mask among them, left out, but
-// they take part in the computation), by
+// Ranked are the words of the text (sub-word pieces merged, special tokens and the mask left out but computed with) by
 //
-//     raw, rollout, flow       of the word in question, at each layer and as the mean over layers, over every mixing
-//     that is
-//                              asked for; mixings with a target explain logit(right) - logit(wrong). Over a decoder's
-//                              attention as it is, with receptive-field normalisation (graph/normalize.h), with the
-//                              first token masked, and with both; otherwise as it is
+//     raw, rollout, flow       values of the word in question, at each layer and as the mean over layers, over every
+//                              requested mixing; those with a target explain logit(right) - logit(wrong). A decoder's
+//                              attention comes plain, with receptive-field normalization (graph/normalize.h), with the
+//                              first token masked, and with both
 //     gradient                 L2 norm of the gradient of p(right) - p(wrong) at the pieces' embeddings, summed
 //     gradient-x-input         |gradient x embedding|, summed over the pieces
 //     blank-out                |change of p(right) - p(wrong)| when the word's pieces become the end-of-text token, or
-//     the
-//                              unknown token of a masked language model
+//                              a masked language model's unknown token
 //     attnlrp, logit, alti-logit, integrated-gradients
-//                              what each word says for logit(right) - logit(wrong) (attribution/methods.h), with its
-//                              sign
+//                              signed scores for logit(right) - logit(wrong) (attribution/methods.h)
 //     random                   the expectation of a random order
 //
-// Right and wrong word stand for their first token. The gradients need a model that has them. A
-// sample's graphs come from one pass forward and one back for each rule of gradients, whatever the number of mixings
-// (analysis/evaluate/mixed_graphs.h).
+// Right and wrong words stand for their first tokens. Graphs cost one forward pass and one backward pass for each rule
+// of gradients, whatever the number of mixings (analysis/evaluate/mixed_graphs.h).
 //
 // Statistics: mean reciprocal rank with a bootstrap interval over samples, and how far it lies above that of a random
 // order and above the method's habit of position (evaluate/positional_rank.h; from the start or from the end, whichever
@@ -68,13 +62,12 @@ struct EvidenceSample {
   std::string swap = {};  // what turns the answer in the evidence's place; empty: not asked
 };
 
-// Throws Error(kBadFile), naming the line, for a file that is missing, not UTF-8, has no header with these columns, or
-// no row.
+// Throws Error(kBadFile), naming the line, for a file that is missing, not UTF-8, or lacks these columns or any row.
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
   Settings settings;  // method, heads, residual, start_layer, flow_tolerance are looked at
-  // Each once, not auto; empty: all that the model can be given, tried on the first sample.
+  // Each once, not auto; empty: all that the model supports, tried on the first sample.
   std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
   std::vector<std::string> scores;       // as above; random is always there
@@ -89,7 +82,6 @@ struct EvidenceOptions {
   bool wants_score(std::string_view name) const;
 };
 
-// How a method's values were treated before they were ranked.
 enum class EvidenceVariant { kPlain, kReceptiveField, kMaskFirst, kReceptiveFieldMaskFirst };
 std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token masked", "both"
 
@@ -124,15 +116,13 @@ struct EvidenceReport {
   std::vector<Note> notes;
 };
 
-// Throws Error(kUsage) for scores, mixings or layers that are not there, Error(kUnsupportedModel) for a model that
-// predicts no words, gradients of one that has none, and mixings that it cannot be given; Error(kBadFile) when no
-// sample is left, Error(kOther) before the model runs when the longest sample's matrices would not fit into memory: the
-// message says how much they take.
+// Throws Error(kUsage) for scores, mixings or layers that do not exist, Error(kUnsupportedModel) for a model that
+// predicts no words, or lacks requested gradients or mixings; Error(kBadFile) when no sample is left, Error(kOther)
+// before the model runs when the longest sample's matrices would not fit into memory, naming their size.
 EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options);
 
-// As correlations (evaluate_output.h): JSON with everything, CSV with every cell, Markdown and a terminal table with
-// the mean over layers and the last layer.
+// As in evaluate_output.h; Markdown and the terminal table show the mean over layers and the last layer.
 std::string evidence_json(const EvidenceReport& report);
 std::string evidence_csv(const EvidenceReport& report);
 std::string evidence_markdown(const EvidenceReport& report);

@@ -1,4 +1,4 @@
-// evaluate_evidence() of masked language models, and over several mixings.
+// evaluate_evidence() for masked language models, and over several mixings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using test::expect_error;
 
-// Bytes, of which '_' is the mask and '?' the unknown token.
+// Bytes; '_' is the mask and '?' the unknown token.
 class MaskCodec : public ByteCodec {
  public:
   Encoding encode(std::string_view text, const std::optional<std::string>& pair,
@@ -142,7 +142,7 @@ TEST(EvaluateMaskedEvidence, RanksWhatTheMaskDrewOnOverEveryMixing) {
       evaluate_evidence(model, MaskCodec(), kMasked, masked_options({Mixing::kAttention, Mixing::kGradient}));
   EXPECT_EQ(report.scored, 1U);
   EXPECT_EQ(report.right, 1U);
-  // One pass forward and one back for both mixings.
+  // One forward and one backward pass for both mixings.
   EXPECT_EQ(model.attention_runs, 1);
   EXPECT_EQ(model.gradient_runs, 1);
   // No variants: three methods over 3 layers (flow over 3 of the quarters), two mixings; random.
@@ -205,7 +205,6 @@ TEST(EvaluateMaskedEvidence, LeavesOutWhatDoesNotFollowTheSwappedWord) {
   EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{{"the answer does not follow the swapped word", 1}}));
   EXPECT_EQ(model.attention_runs, 1);
   EXPECT_EQ(model.runs, 5);  // two for each swap
-  // The same as without the check.
   const EvidenceReport unasked = evaluate_evidence(model, MaskCodec(), kMasked, options);
   EXPECT_EQ(rank_of(report, "raw", Mixing::kAttention, 3), rank_of(unasked, "raw", Mixing::kAttention, 3));
 }

@@ -23,7 +23,6 @@ EvidenceOptions options_for(const std::vector<std::string>& methods) {
   return options;
 }
 
-// The byte that the decoder says is that of the right word.
 TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
   ScriptedDecoder decoder("a", kTokens);
   const EvidenceReport report =
@@ -59,7 +58,7 @@ TEST(EvaluateEvidence, RefusesMatricesThatDoNotFitBeforeTheModelRuns) {
   expect_error(ErrorKind::kOther,
                {"1000000000000 layers", "12 tokens of the longest prefix", "MiB", "Remove the longest"},
                [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
-  // A number that does not fit is no small one.
+  // An overflow must not look like a small number.
   decoder.changeable_info().layers = std::size_t{1} << 62U;
   expect_error(ErrorKind::kOther, {"longest prefix"},
                [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
@@ -74,7 +73,7 @@ TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
   samples.push_back({"see the key", "a", "b", "dog"});
   samples.push_back({"key the key", "a", "b", "key"});
   samples.push_back({"see the key", "a", "a", "key"});
-  // Letters beside it make it another word, in any script; marks of any kind do not.
+  // Adjacent letters of any script make it another word; marks of any kind do not.
   samples.push_back({"see the key\u00E9", "a", "b", "key"});
   samples.push_back({"t \u201Ckey\u201D", "a", "b", "key"});
   const EvidenceReport report = evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"}));

@@ -51,7 +51,6 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
 }
 
-// The curves of an order, and of it in one picture.
 constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PictureCurves::Pair::deletion},
                                 std::pair{&ImageOrderCurves::insertion, &PictureCurves::Pair::insertion}};
 
@@ -95,7 +94,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   }
   report.curves.push_back({.method = "random", .mixing = {}});
   const std::size_t random = report.curves.size() - 1;
-  // [order, picture], of each of the curves.
+  // [order, picture], for each curve.
   std::array<Tensor<double>, kCurves.size()> areas;
   areas.fill(Tensor<double>({random + 1, drawn.size()}));
   const auto share = 1.0 / static_cast<double>(drawn.size());
@@ -160,9 +159,8 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 
 namespace {
 
-// Where the class begins in a line: at the tab. Without one at the first comma that has a file before and a class
-// behind it (both names of files and of classes have commas), unless the whole line is a file's name; then at the last
-// one, to be complained of.
+// The index of the tab, else npos if the line names a file, else of the first comma between a file and a class (both
+// names may have commas), else of the first before a class, else of the last, which leads to an error.
 std::size_t label_separator(const std::string& line, const std::filesystem::path& folder, const ModelInfo& info) {
   const std::size_t tab = line.find('\t');
   if (tab != std::string::npos) return tab;
@@ -212,7 +210,6 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
             path.string(), line_number, info.name, info.labels.size(), label);
       }
     }
-    // Now, not after an hour of work on those before it.
     std::error_code ignored;
     const std::filesystem::path file = path.parent_path() / entry.name;
     if (!internal::is_listed(file) || !std::filesystem::is_regular_file(file, ignored)) {

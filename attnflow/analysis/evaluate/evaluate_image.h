@@ -4,26 +4,24 @@
 // fast does the class's probability fall when patches are removed in that order, and how fast does it rise when they
 // come back in it (evaluate/perturbation_curve.h)?
 //
-// What orders the patches:
+// The patches are ordered by
 //
-//     raw, rollout, flow   of the last layer asked for, over every mixing that is asked for (attribution/mixings.h):
-//                          "rollout over relevance"
+//     raw, rollout, flow   the last requested layer, over every requested mixing (attribution/mixings.h)
 //     attnlrp, gradient-x-input, integrated-gradients, logit, blank-out
-//                          beside the graph, by their signed scores: what speaks for the class comes first, what speaks
-//                          against it last
+//                          signed scores from outside the graph: patches for the class first, those against it last
 //     random               random orders: the mean over several
 //
-// The class is the one that the model gives the whole picture, unless the picture's own is asked for. What is made for
-// one prediction explains that class as it does by default (analysis/explain/prediction_target.h): gradient-adjusted
-// attention its logit alone, as published, everything else its logit against the mean of all others. A removed patch is
-// blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black; so it is to blank-out.
+// The class is the one that the model gives the whole picture, or by request the picture's own. Mixings and methods for
+// one prediction explain it as by default (analysis/explain/prediction_target.h): gradient-adjusted attention its logit
+// alone, as published, everything else its logit against the mean of all others. A removed patch, for blank-out too, is
+// blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
 //
-// Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and each
-// method's paired difference from random and, where that is asked for, from rollout over gradient-adjusted attention
-// (Chefer et al. 2021), the usual choice of those who explain one class (evaluate/statistics.h). Deterministic.
+// Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and
+// paired differences from random and, on request, from rollout over gradient-adjusted attention (Chefer et al. 2021),
+// the usual explanation of one class (evaluate/statistics.h). Deterministic.
 //
-// Cost of a picture: one pass forward and one back for each rule of gradients, whatever the number of mixings
-// (analysis/evaluate/mixed_graphs.h), and for each order two runs a point of its curves.
+// Cost of a picture: one forward pass and one backward pass for each rule of gradients, whatever the number of mixings
+// (analysis/evaluate/mixed_graphs.h), and for each order two runs for each point of its curves.
 //
 // References:
 //   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability, ICCV 2021: https://arxiv.org/abs/2103.15679
@@ -63,10 +61,9 @@ struct PictureSet {
 enum class PictureBlank { kMean, kBlack };
 
 struct ImageEvaluationOptions {
-  // methods, heads, residual, layers (the last counts), start_layer, mask_columns, discard, output_token,
-  // flow_tolerance
+  // methods, heads, residual, layers (only the last), start_layer, mask_columns, discard, output_token, flow_tolerance
   Settings settings;
-  // Each once, not auto; empty: all that the model can be given, tried on the first picture.
+  // Each once, not auto; empty: all that the model supports, tried on the first picture.
   std::vector<Mixing> mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;
@@ -81,12 +78,11 @@ struct ImageEvaluationOptions {
   std::stop_token stop_token = {};
 };
 
-// One of the two curves of an order.
 struct ImageCurve {
   std::vector<double> values;  // [points], means over pictures
   Summary area;
   PairedComparison from_random;  // below 0 speaks for the method in deletion, above 0 in insertion
-  // From rollout over gradient, where that is asked for, of all but itself and random.
+  // From rollout over gradient, on request, for all but itself and random.
   std::optional<PairedComparison> from_gradient = {};
 };
 
@@ -100,7 +96,7 @@ struct ImageOrderCurves {
 struct ImageEvaluationReport {
   Settings settings;
   std::vector<Mixing> mixings;
-  // Mixings that the model cannot be given, and why, where all are asked.
+  // Mixings that the model does not support, and why, if all are requested.
   std::map<std::string, std::string> impossible;
   ReportModel model;
   std::string source;
@@ -120,22 +116,20 @@ struct ImageEvaluationReport {
 };
 
 // Throws Error(kUsage) for options out of range, Error(kUnsupportedModel) for a model that does not classify pictures,
-// or that cannot be given a mixing or a method; Error(kBadFile) for a set without pictures, or a label that the model
-// does not have; Error(kOther) before the model runs when a picture's matrices would not fit into memory; Cancelled.
+// or does not support a mixing or a method; Error(kBadFile) for a set without pictures, or a label that the model does
+// not have; Error(kOther) before the model runs when a picture's matrices would not fit into memory; Cancelled.
 ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
                                      const ImageEvaluationOptions& options);
 
-// A text file of pictures: on each line a file (relative to the list) and, behind a tab or a comma, a label of the
-// model by name, number, or id:N (label_named() of explain/asked_target.h). Names of both may have commas: a tab is
-// never misread. Throws Error(kBadFile) naming the line, for files that are missing, too. `limits` are those of each
-// picture.
+// Reads a text file of pictures: on each line a file (relative to the list) and, after a tab or a comma, a label of the
+// model by name, number, or id:N (label_named() of explain/asked_target.h). Both names may have commas; only a tab is
+// never misread. Throws Error(kBadFile), naming the line, also for missing files. `limits` apply to each picture.
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
                              const PictureOptions& limits = {});
 
 std::string image_evaluation_json(const ImageEvaluationReport& report);
 std::string image_evaluation_csv(const ImageEvaluationReport& report);
 std::string image_evaluation_markdown(const ImageEvaluationReport& report);
-// Prose takes lines of at most `width` cells.
 std::string image_evaluation_table(const ImageEvaluationReport& report, std::size_t width = 80);
 void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report);
 

@@ -47,7 +47,7 @@ ImageEvaluationOptions quick(std::vector<Method> methods = {Method::kRaw},
   return options;
 }
 
-// Probability of a class with these patches gone, by hand.
+// Probability of a class without these patches, by hand.
 double probability_without(const ImageModel& model, const Picture& picture, std::size_t label,
                            const std::vector<std::size_t>& removed, float blank = 0.0F) {
   ImageInput made = image_input(picture, "", model.processor, model.model->info());
@@ -67,7 +67,6 @@ std::vector<std::size_t> all_patches() {
   return patches;
 }
 
-// Of methods over a mixing, those over attention unless another is named.
 const ImageOrderCurves& curve_of(const ImageEvaluationReport& report, const std::string& method,
                                  Mixing mixing = Mixing::kAttention) {
   const auto found = std::find_if(report.curves.begin(), report.curves.end(), [&](const ImageOrderCurves& curve) {
@@ -147,7 +146,6 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
     }
     EXPECT_EQ(curve.deletion.from_random.difference.count, 5U);
   }
-  // From rollout over gradient: all but itself and random.
   const ImageOrderCurves& gradient = curve_of(together, "rollout", Mixing::kGradient);
   for (const ImageOrderCurves& curve : together.curves) {
     const bool compared = &curve != &gradient && &curve != &random;
@@ -158,7 +156,6 @@ TEST(EvaluateImage, AreasAreThoseOfTheCurvesAndComparedPictureByPicture) {
     }
   }
   EXPECT_EQ(random.deletion.from_random.difference.std, 0.0);
-  // One by one, the pictures give the areas whose mean and spread are reported.
   std::vector<double> areas;
   for (std::size_t i = 0; i < 5; ++i) {
     PictureSet one = pictures(5);
@@ -203,7 +200,7 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   EXPECT_EQ(made_up.kinds, std::vector(2, ScoreTarget::Kind::kLogit));   // as published
   made_up.targets.clear();
   made_up.kinds.clear();
-  // One pass back for each rule, whatever the number of mixings and methods; relevance explains against the others.
+  // One backward pass for each rule, whatever the number of mixings and methods; relevance explains against the others.
   options.mixings = {Mixing::kGradient, Mixing::kRelevance, Mixing::kGradientRenormalized};
   evaluate_image(model, pictures(1, 2), options);
   EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{kBoot, kBoot}));
@@ -213,7 +210,7 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   options.own_class = true;
   evaluate_image(model, pictures(2, 2), options);
   EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{2, 2}));
-  // Also where the class's name is another's number.
+  // Also if the class's name is another's number.
   made_up.changeable_info().labels = {"2", "0", "1"};
   made_up.targets.clear();
   evaluate_image(model, pictures(2, 2), options);
@@ -225,7 +222,7 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
 
 TEST(EvaluateImage, MethodsBesideTheGraphOrderByWhatSpeaksForTheClass) {
   const ImageModel model = picture_model();
-  // The model adds up its patches, so that blank-out is gradient x input, and both know the best order there is.
+  // The model adds up its patches, so that blank-out is gradient x input, and both know the best order.
   const ImageEvaluationReport report =
       evaluate_image(model, pictures(3), quick({Method::kBlankOut, Method::kGradientTimesInput, Method::kRollout}));
   ASSERT_EQ(report.curves.size(), 4U);
@@ -279,7 +276,6 @@ TEST(EvaluateImage, PicturesOfSeveralGridsNeedAsManySteps) {
   const ImageEvaluationReport report = evaluate_image(model, set, options);
   EXPECT_EQ(report.patches, 0U);
   EXPECT_EQ(report.removed, (std::vector<double>{0.0, 0.25, 0.5, 0.75, 1.0}));
-  // Steps beyond the patches are as many as there are.
   options.steps = 100;
   EXPECT_EQ(evaluate_image(model, pictures(2), options).removed.size(), kPatches + 1);
   set.read = [](std::size_t) { return random_picture(3, 3, 1); };
@@ -360,7 +356,6 @@ TEST_F(PictureList, NamesAndNumbersOfClasses) {
   EXPECT_EQ(set.entries[0].name, "d,e.png");
   EXPECT_EQ(set.source, "list.tsv");
   EXPECT_EQ(labels("d,e.png,2\nd,e.png\ng, h.png\n"), (Labels{2, std::nullopt, std::nullopt}));
-  // Classes with commas, behind a comma.
   model_.changeable_info().labels = {"tench, Tinca tinca", "Tinca tinca", "tench,Tinca tinca"};
   EXPECT_EQ(labels("a.png,tench, Tinca tinca\nd,e.png,Tinca tinca\na.png,2"), (Labels{0, 1, 2}));
   EXPECT_EQ(read("d,e.png,tench, Tinca tinca").entries[0].name, "d,e.png");
@@ -389,7 +384,6 @@ TEST_F(PictureList, ReadsPicturesBesideTheList) {
   expect_error(ErrorKind::kBadFile, {"at most 191 pixels", "--max-megapixels"}, [&] { small.read(0); });
   EXPECT_EQ(set.read(0).rgb, picture.rgb);
   expect_error(ErrorKind::kBadFile, {"b.png"}, [&] { set.read(1); });
-  // Before anything is evaluated.
   expect_error(ErrorKind::kBadFile, {"list.tsv, line 2", "expected an image", "missing.png"},
                [&] { read("a.png\tboot\nmissing.png\tbag\n"); });
 }
@@ -422,7 +416,7 @@ TEST(ImageEvaluationOutput, JsonHoldsEverything) {
     EXPECT_EQ(curve.at("deletion_area").at("mean"), report.curves[c].deletion.area.mean);
     EXPECT_EQ(curve.at("insertion_from_random").at("mean"), report.curves[c].insertion.from_random.difference.mean);
   }
-  // Bytes that are no UTF-8 (a file's name) do not break it, and numbers that are none are null.
+  // Invalid UTF-8 (a file's name) does not break it, and NaN is null.
   ImageEvaluationReport odd = report;
   odd.source = "caf\xE9";
   odd.curves[0].deletion.area.std = std::nan("");
@@ -441,12 +435,10 @@ TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
                               "Difference from rollout over gradient",
                               "3 of 3 images from made-up pictures, 12 patches each", "right about 3 of 3 (100.0%)"});
   }
-  // Where attention is all, its name says nothing.
   const std::string plain = image_evaluation_table(evaluate_image(picture_model(), pictures(2), quick()));
   test::expect_parts(plain, {"\nraw  "});
   test::expect_no_parts(plain, {"over attention", "Difference"});
   for (const std::string& line : test::lines_of(plain)) EXPECT_LE(display_width(line), 80U) << line;
-  // A name that a terminal would take for a command.
   ImageEvaluationReport hostile = report;
   hostile.source = "\x1b[2J";
   test::expect_no_parts(image_evaluation_table(hostile), {"\x1b"});

@@ -1,4 +1,4 @@
-// evaluate_correlations() over several mixings, and with methods beside the graph.
+// evaluate_correlations() over several mixings, and with methods outside the graph.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using M = Mixing;
 
 constexpr std::size_t kLayers = 3;
 
-// A classifier whose logits are sums over tokens, and whose attention and gradients are random by the ids.
+// A classifier whose logits are sums over tokens, and whose attention and gradients are seeded by the ids.
 class VotingModel : public Encoder, public Gradients<TextInput> {
  public:
   VotingModel() {
@@ -64,7 +64,6 @@ class VotingModel : public Encoder, public Gradients<TextInput> {
   static float vote(std::int64_t id, std::size_t label) {
     return static_cast<float>(std::sin(static_cast<double>(id + 2) * static_cast<double>(label + 3)));
   }
-  // What attention_gradients() hands over.
   static void send(const TextInput& input, std::size_t label, BackwardRule rule, AttentionGradientSink& sink) {
     const AttentionStack attention = stack(input);
     const bool relevance = rule == BackwardRule::kAttnLrp;
@@ -222,7 +221,7 @@ TEST(EvaluateMixings, OnePassBackForEachRule) {
     return model.passes_back;
   };
   EXPECT_EQ(passes({M::kAttention}), 0U);
-  // The first sample shows whether the model can be given a mixing.
+  // The first sample shows whether the model supports a mixing.
   EXPECT_EQ(passes({M::kAttention, M::kGradient}), 4U + 1U);
   EXPECT_EQ(passes({M::kRelevance, M::kGradientRenormalized, M::kGradient}), 2U * 4U + 3U);
 }
@@ -298,7 +297,6 @@ TEST(EvaluateMixings, OutputsNameTheMixing) {
   EXPECT_TRUE(beside.at("mixing").is_null() && beside.at("layer").is_null());
   EXPECT_EQ(json.at("series").size(), 5U);
   EXPECT_EQ(json.at("samples")[0].at("relevance")[0][4][0].get<std::vector<double>>(), report.samples[0].relevance[12]);
-  // Over attention alone tables are as they were.
   const CorrelationReport plain = evaluate(model, options_with({M::kAttention}, {Method::kRollout, Method::kFlow}));
   test::expect_no_parts(correlations_table(plain), {"over attention"});
   test::expect_no_parts(correlations_markdown(plain), {"over attention"});

@@ -81,7 +81,6 @@ Json comparison_json(const MethodComparison& one) {
   return json;
 }
 
-// Vectors in [relevance][series][layer] order as nested lists.
 Json nested(const CorrelationReport& report, const std::vector<std::vector<double>>& values) {
   Json result = Json::array();
   std::size_t at = 0;
@@ -115,7 +114,7 @@ Json sample_json(const CorrelationReport& report, const SampleRecord& sample) {
   return json;
 }
 
-// Top-level keys on lines of their own, and so the elements of lists of objects.
+// Top-level keys and the elements of lists of objects get lines of their own.
 std::string dump(const Json& document) {
   std::string text = "{\n";
   std::size_t left = document.size();

@@ -78,7 +78,7 @@ class Reader {
     throw internal::file_error("{}, line {}: {}", name_, line, what);
   }
 
-  // Calls body(line, text) for every line that is not empty, and counts the others.
+  // Calls body(line, text) for every nonempty line, and counts the others.
   template <typename Body>
   void each_line(const Body& body) {
     std::string_view rest = content_;

@@ -1,23 +1,22 @@
-// Labelled sentences from a file, for measuring a classifier and what it attends to.
+// Labeled sentences from a file, for measuring a classifier and what it attends to.
 //
 // Four kinds of file, by their ending; all are UTF-8, and a byte order mark is dropped:
 //
 //   .tsv     text TAB label a line, as SST-2 is distributed; no quoting. Three columns are text, second segment, label.
-//            When the first line names a text and a label column (see below) it is a header, and the columns may stand
-//            in any order among others.
+//            A first line that names a text and a label column is a header; columns may then come in any order.
 //   .csv     RFC 4180 (quotes, doubled quotes inside, line breaks inside), with a header.
 //   .jsonl   one JSON object a line; its keys are the columns.
 //   .txt     one text a line, without labels.
 //
-// Columns: the text is `text`, `sentence`, `sentence1` or `premise`; a second segment, where there is one, `pair`,
-// `text_pair`, `sentence2` or `hypothesis`; the label `label`, `labels` or `class`; the group of samples whose accuracy
-// is reported apart `group` or `attractors`; the document that the text is from `source`. The first of these names that
-// the file has is taken; case does not matter. A .csv or .jsonl file may have no label column at all.
+// Columns: the text is `text`, `sentence`, `sentence1` or `premise`; an optional second segment `pair`, `text_pair`,
+// `sentence2` or `hypothesis`; the label `label`, `labels` or `class`; the group whose accuracy is reported separately
+// `group` or `attractors`; the text's document `source`. The first of these names that the file has is used; case does
+// not matter. A .csv or .jsonl file may lack a label column.
 //
-// A label is the name of one of the model's classes (as it stands, else in any case) or its number, from 0.
+// A label is the name of one of the model's classes (exactly, else in any case) or its number, from 0.
 //
-// Lines without anything but white space are left out and counted. Everything else that is wrong is an error that names
-// the line: a sample that vanished silently would be a number that nobody measured.
+// Blank lines are left out and counted. Every other fault is an error that names the line: a sample that vanished
+// silently would be a number that nobody measured.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +42,11 @@ struct SampleFile {
   std::size_t empty_lines = 0;            // left out
 };
 
-// Throws Error(kUsage) for another ending, and Error(kBadFile), with the line (from 1) where there is one, for a file
-// that is missing or not UTF-8, for wrong columns, an empty text, a label that the model does not have, a quotation
-// that never ends, a line that is no JSON object, and for a file without any sample.
+// Throws Error(kUsage) for another ending, and Error(kBadFile), with any line (from 1), for a file that is missing or
+// not UTF-8 or has no samples, wrong columns, empty texts, unknown labels, unended quotations, and lines without a JSON
+// object.
 SampleFile read_samples(const std::filesystem::path& path, const ModelInfo& info);
-// The same of a .tsv that has been read already; `name` begins every message.
+// The same for a .tsv that was already read; `name` begins every message.
 SampleFile parse_samples_tsv(std::string content, const std::string& name, const ModelInfo& info);
 
 }  // namespace attnflow

@@ -93,7 +93,6 @@ TEST_F(Samples, JsonLinesAndPlainText) {
   EXPECT_FALSE(file.samples[0].label);
 }
 
-// A name wins over a number: in a model whose classes are called 1 and 0, "1" is class 0.
 TEST_F(Samples, NamesBeforeNumbers) {
   info_.labels = {"1", "0"};
   EXPECT_EQ(label_named("1", info_.labels), 0U);

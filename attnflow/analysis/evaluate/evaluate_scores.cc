@@ -24,12 +24,12 @@ constexpr std::array<std::pair<std::string_view, ImportanceMethod>, 4> kMethods 
     {"gradient-sum", ImportanceMethod::kGradientSum},
 }};
 
-// Chunks of samples: ids that blanked sequences hold together (8 bytes each), and tokens whose embeddings and gradients
-// are kept at once (8 bytes for each dimension). Enough for batches of one length, and tens of megabytes.
+// Samples run in chunks: the most ids of blanked sequences (8 bytes each), and tokens with embeddings and gradients (8
+// bytes for each dimension). Enough for batches of one length, in tens of megabytes.
 constexpr std::size_t kMaxBlankedIds = std::size_t{1} << 22;
 constexpr std::size_t kMaxGradientTokens = std::size_t{1} << 14;
 
-// Ranges of samples whose costs add up to at most `most`, but for single samples that cost more.
+// Ranges of samples whose costs add up to at most `most`, except single samples that cost more.
 template <typename Cost>
 std::vector<std::pair<std::size_t, std::size_t>> chunks(std::size_t count, std::size_t most, const Cost& cost) {
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
@@ -101,7 +101,6 @@ bool same_target(const TargetRule& a, const TargetRule& b) {
   return a.kind == b.kind && a.which == b.which && (a.which != TargetClass::kNamed || a.label == b.label);
 }
 
-// Gradient scores for the questions at `places`, which share their target.
 void gradients(Encoder& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
                const std::vector<std::size_t>& places, const ScoringOptions& options, ScoreResult& result) {
   const ScoreQuestion& first = questions[places.front()];

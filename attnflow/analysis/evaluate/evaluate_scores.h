@@ -1,17 +1,13 @@
-// Importance scores of many sentences by one classifier: blank-out and gradients, in batches.
+// Importance scores (evaluate/importance.h) of many sentences by one classifier: blank-out and gradients, in batches.
 //
-// evaluate/importance.h has the formulas; here the model is run for them.
+// Blank-out replaces each token in turn, including special tokens (a ranking of all tokens needs a score for CLS too),
+// by a neutral one, and measures how far the target moves: n sequences for a sample of n tokens, for all targets
+// together. A token that already is the neutral one scores 0 whatever it means to the model; such tokens are counted.
+// Gradients are those of Gradients::input_gradients: one backward pass for each sample and target.
 //
-// Blank-out replaces each token in turn, special tokens included (a ranking of all tokens needs a score for CLS too),
-// by one that says nothing, and looks how far the target moves: n sequences for a sample of n tokens, for all targets
-// together. A token that is that token already scores 0 whatever it means to the model; such tokens are counted.
-// Gradients are those of Gradients::input_gradients: one backward pass a sample and target.
-//
-// The target is one number that follows from the logits (model/model.h, ScoreTarget). Which class it is about may
-// differ from sample to sample: the correct one, or the predicted one.
-//
-// Samples are run a chunk at a time, so memory does not grow with their number but for the scores themselves.
-// Deterministic: same input, same bits, whatever the number of threads.
+// The target (model/model.h, ScoreTarget) is about the correct or the predicted class, which may differ between
+// samples. Samples run in chunks, so memory other than for the scores does not grow with their number. Deterministic:
+// same input, same bits, whatever the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +24,12 @@
 
 namespace attnflow {
 
-// A sample as the model sees it.
 struct EncodedSample {
   std::size_t number = 0;  // its place among the samples that were read
   TextInput input;
   std::vector<InputToken> tokens;
   std::optional<std::size_t> label;
-  // What the model says of it; filled in by predict().
+  // Filled in by predict().
   std::vector<float> logits;
   std::size_t predicted = 0;
 
@@ -51,7 +46,7 @@ struct TargetRule {
   std::size_t label = 0;  // for kNamed
 };
 
-// One score to compute. The names are those of the command line: "gradient", "logit:positive".
+// The names are those of the command line: "gradient", "logit:positive".
 struct ScoreQuestion {
   ImportanceMethod method = ImportanceMethod::kBlankOut;
   TargetRule target;
@@ -69,7 +64,6 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info);
 // "probability:correct" for "probability": the name with its class.
 std::string full_target_name(const std::string& name);
 
-// What a sample's target is, by the sample's own logits.
 ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample);
 
 struct ScoringOptions {
@@ -78,7 +72,6 @@ struct ScoringOptions {
   std::stop_token stop_token = {};
 };
 
-// Fills in logits and predicted class of every sample.
 void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options = {});
 
 struct SampleScores {
@@ -92,7 +85,7 @@ struct ScoreResult {
   std::size_t already_blank = 0;     // tokens that were it before
 };
 
-// Throws Error(kUsage) when the tokenizer lacks the token that blanks; what Gradients::input_gradients throws.
+// Throws Error(kUsage) when the tokenizer lacks the blank token; what Gradients::input_gradients throws.
 ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options = {});
 

@@ -1,4 +1,3 @@
-// A correlation report as tables for people: terminal and Markdown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ std::string fixed(double value, int places) {
 
 std::string two_places(double value) { return fixed(value, 2); }
 
-// ".27" for what is below 1.
+// ".27" for values below 1.
 std::string short_std(double value) {
   std::string text = two_places(value);
   if (text.size() > 1 && text.front() == '0') text.erase(0, 1);
@@ -103,14 +102,14 @@ std::string accuracy_words(const Accuracy& one) {
                      one.correct, one.count);
 }
 
-// The series over one mixing, or beside the graph, as places in CorrelationReport::series.
+// The series over one mixing, or outside the graph, as indices into CorrelationReport::series.
 struct SeriesGroup {
   std::optional<Mixing> mixing;
   std::vector<std::size_t> places;
   std::vector<std::string> methods;  // what the places are called inside the group
 };
 
-// In order; those beside the graph last.
+// In order; those outside the graph last.
 std::vector<SeriesGroup> series_groups(const CorrelationReport& report) {
   std::vector<SeriesGroup> groups;
   for (std::size_t s = 0; s < report.series.size(); ++s) {
@@ -122,7 +121,7 @@ std::vector<SeriesGroup> series_groups(const CorrelationReport& report) {
   return groups;
 }
 
-// What is said of a group after the words of a heading: ", over relevance"; nothing where there is one of attention.
+// The end of a group's heading: ", over relevance"; "" for a single group of attention.
 std::string group_words(const CorrelationReport& report, const SeriesGroup& group) {
   if (!group.mixing) return ", methods without layers";
   if (report.options.mixings == std::vector<Mixing>{Mixing::kAttention}) return "";
@@ -210,7 +209,7 @@ std::size_t most_left_out(const CorrelationReport& report) {
   return most;
 }
 
-// The same of what stands beside the graph: one number for each name.
+// The same for methods outside the graph: one number for each name.
 template <typename Cell>
 std::string terminal_list(const std::vector<std::string>& names, const Cell& cell) {
   std::string text;
@@ -220,7 +219,7 @@ std::string terminal_list(const std::vector<std::string>& names, const Cell& cel
   return text;
 }
 
-// The layer with the highest mean, as a place in CorrelationSeries::layers; nothing where no layer has a mean.
+// The layer with the highest mean, as an index into CorrelationSeries::layers; empty if no layer has a mean.
 std::optional<std::size_t> best_layer(const Block& block, const CorrelationReport& report, std::size_t series) {
   std::optional<std::size_t> best;
   for (std::size_t l = 0; l < report.series[series].layers.size(); ++l) {
@@ -232,7 +231,7 @@ std::optional<std::size_t> best_layer(const Block& block, const CorrelationRepor
 
 std::string at_layer(std::size_t layer) { return layer == 0 ? "" : fmt::format(" at layer {}", layer); }
 
-// "blank-out", with what tells it from the report's other scores of that name.
+// "blank-out", with what distinguishes it from the report's other scores of that name.
 std::string summary_title(const CorrelationReport& report, const std::string& relevance, const ScoreName& score) {
   std::string title = score_title(score);
   const auto same = [&](const ScoreName& other) { return other.score == score.score; };
@@ -242,7 +241,6 @@ std::string summary_title(const CorrelationReport& report, const std::string& re
   return report.options.relevance.size() > 1 ? fmt::format("{} ({})", title, relevance_title(relevance)) : title;
 }
 
-// The answer before the tables: a line for each method, then the one that agrees best.
 std::string summary_lines(const CorrelationReport& report, std::size_t width) {
   constexpr std::size_t kMost = 12;  // methods
   const char* const tokens = report.data.special_tokens > 0 ? "without-special" : "all";
@@ -266,11 +264,10 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
     if (places.empty()) return;
     std::vector<std::optional<std::size_t>> best_layers;
     for (const std::size_t s : places) best_layers.push_back(best_layer(block, report, s));
-    // A series without a mean comes last; of equal ones the first is the best.
+    // A series without a mean comes last; among equal ones the first is the best.
     const auto agreement = [&](std::size_t s) { return best_layers[s] ? block.at(s, *best_layers[s]).mean : -2.0; };
     const auto agrees_more = [&](std::size_t a, std::size_t b) { return agreement(a) > agreement(b); };
     const std::size_t best = *std::min_element(places.begin(), places.end(), agrees_more);
-    // If there are many methods, only those that agree most are listed.
     std::size_t left_out = 0;
     if (places.size() > kMost) {
       std::stable_sort(places.begin(), places.end(), agrees_more);
@@ -303,12 +300,11 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
   return text;
 }
 
-// CorrelationReport::own_share has the series over mixings alone, which come first.
+// CorrelationReport::own_share has only the series over mixings, which come first.
 double own_share(const CorrelationReport& report, std::size_t series, std::size_t layer) {
   return report.own_share[series * report.options.settings.layers.size() + layer].mean;
 }
 
-// The mixings that flow was looked at over, and the counts of each by layer.
 std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const CorrelationReport& report) {
   std::vector<std::pair<Mixing, const MixingDegeneracy*>> rows;
   for (std::size_t i = 0; i < report.degeneracy.size(); i += report.options.settings.layers.size()) {
@@ -317,7 +313,6 @@ std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const Co
   return rows;
 }
 
-// A Markdown table whose first column names rows and whose others are layers.
 template <typename Cell>
 std::string layer_table(const CorrelationReport& report, const std::vector<std::string>& names, const Cell& cell) {
   const std::vector<std::size_t>& layers = report.options.settings.layers;

@@ -52,7 +52,6 @@ void check_head(const ModelInfo& info) {
   }
 }
 
-// Scores of a classifier, by what scores many samples.
 void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample sample,
                       const TextEvaluationOptions& options, TextEvaluation& result) {
   const ScoringOptions scoring{options.blank, options.progress, options.explain.stop_token};
@@ -79,7 +78,6 @@ void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample 
   }
 }
 
-// Blank-out of the probability of the likeliest token at `position`.
 void score_masked(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample, std::size_t position,
                   const TextEvaluationOptions& options, TextEvaluation& result) {
   const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
@@ -161,7 +159,7 @@ void correlate_text(TextEvaluation& result) {
   }
 }
 
-// Scores and values that answer for two positions are compared all the same, and said to be.
+// Scores and values of different positions are compared all the same, with a note.
 void note_position(TextEvaluation& result, std::size_t scored) {
   const std::size_t shown = result.report.output_token;
   if (scored == shown) return;

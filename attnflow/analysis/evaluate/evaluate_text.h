@@ -1,17 +1,14 @@
 // How well do raw attention, rollout and flow agree with importance scores on one text?
 //
-// What evaluate_correlations() asks of many samples and a classifier, asked of a single text and of any model that
-// predicts: a classifier, a masked language model whose text holds a mask, a decoder. The target is the probability of
-// what the model predicts: its class, the likeliest token at the mask that is explained (the first one otherwise), the
-// likeliest next token.
+// Does for a single text what evaluate_correlations() does for many samples, with any model that predicts: a
+// classifier, a masked language model whose text holds a mask, a decoder. The target is the probability of the
+// prediction: the class, the likeliest token at the explained mask (by default the first), the likeliest next token.
 //
 // Scores: blank-out (each token in turn is replaced by the unknown token, else the mask; |change of the target|), and
-// the L2 norm of the gradient (of the difference between the two likeliest classes, of the next token's logit) where
-// the model has gradients and is no masked one. A decoder has no token that says nothing, so it has gradients alone.
-// Relevance: the values of the report's output token (evaluate/relevance.h). Correlation: Spearman's, over all tokens
-// and over those that are not special; flow values closer than their gaps are ties (evaluate/rank_correlation.h).
-//
-// One text shows whether a method misleads there, and nothing about how it does on average.
+// the L2 norm of the gradient (of the difference between the two likeliest classes, of the next token's logit) if the
+// model has gradients and is not a masked one. A decoder has no neutral token, so it has only gradients. Relevance: the
+// report's output token (evaluate/relevance.h). Correlation: Spearman's, over all and over non-special tokens; flow
+// values closer than their gaps are ties (evaluate/rank_correlation.h). One text says nothing about the average.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +31,6 @@ struct TextEvaluationOptions {
   PhaseStart progress = {};
 };
 
-// Importance of each token of the text.
 struct TextScore {
   std::string name;    // blank-out, gradient
   std::string target;  // "probability of plural"
@@ -61,9 +57,8 @@ struct TextEvaluation {
   std::vector<Note> notes;                    // beside the report's
 };
 
-// Throws what explain_text() throws; Error(kUsage) for options that it cannot use here and for a masked language model
-// without a mask in the text; Error(kUnsupportedModel) for a model without a head, or whose classes do not exclude each
-// other; Cancelled.
+// Throws what explain_text() throws; Error(kUsage) for unusable options and for a masked language model without a mask;
+// Error(kUnsupportedModel) for a model without a head, or with classes that do not exclude each other; Cancelled.
 TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                              const std::optional<std::string>& pair, const TextEvaluationOptions& options);
 

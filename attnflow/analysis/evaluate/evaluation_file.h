@@ -1,4 +1,4 @@
-// The files of an evaluation, .json, .csv and .md, and what those of several have in common.
+// Writing an evaluation to .json, .csv and .md, and parts that several evaluations share.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace attnflow {
 // Throws Error(kUsage) for another ending, and as check_output() does. Called before long work.
 void check_evaluation_output(const std::filesystem::path& path);
 
-// The text that the ending asks for, under a temporary name first. Throws as check_evaluation_output().
+// Writes the text for the ending under a temporary name first. Throws as check_evaluation_output().
 template <typename Report>
 void write_evaluation(const std::filesystem::path& path, const Report& report, std::string (*json)(const Report&),
                       std::string (*csv)(const Report&), std::string (*markdown)(const Report&)) {
@@ -25,11 +25,11 @@ void write_evaluation(const std::filesystem::path& path, const Report& report, s
   write_file(path, (ending == ".json" ? json : ending == ".csv" ? csv : markdown)(report));
 }
 
-// What a value stands for: null and "" for what has no mixing, methods beside the graph.
+// null and "" for methods outside the graph, which have no mixing.
 nlohmann::ordered_json mixing_json(const std::optional<Mixing>& mixing);
 std::string mixing_text(const std::optional<Mixing>& mixing);
 
-// "0.250 (0.125 to 0.375)": the mean and its interval; of a difference "+0.250 (+0.125 to +0.375)".
+// "0.250 (0.125 to 0.375)": the mean and its interval; a difference is "+0.250 (+0.125 to +0.375)".
 std::string interval_words(const Summary& summary);
 std::string difference_words(const Summary& summary);
 

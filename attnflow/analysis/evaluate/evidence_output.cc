@@ -31,7 +31,7 @@ std::vector<TableRow> table_rows(const EvidenceReport& report) {
   std::vector<TableRow> rows;
   for (const EvidenceCell& cell : report.cells) {
     std::string name = mixed_name(cell.method, cell.mixing, report.mixings);
-    // Where there are no variants but one, it needs no name.
+    // A single variant needs no name.
     if (report.model.causal && cell.mixing == Mixing::kAttention)
       name += fmt::format(", {}", variant_name(cell.variant));
     if (cell.layer == 0) {
@@ -70,7 +70,7 @@ const char* place_name(PlaceFrom from) { return from == PlaceFrom::kStart ? "sta
 
 Json difference_json(const Summary& s) { return {{"mean", s.mean}, {"low", s.low}, {"high", s.high}}; }
 
-// The cell that a row is judged by: of its last layer, or its only one.
+// The cell that ranks a row: its last layer's, or its only one.
 const EvidenceCell& judged(const TableRow& row) { return row.last == nullptr ? *row.mean : *row.last; }
 
 std::string difference_text(const Summary& s) { return s.count == 0 ? std::string() : difference_words(s); }

@@ -26,7 +26,7 @@ std::size_t column(const std::vector<std::string>& header, std::initializer_list
                              fmt::join(names, " or "));
 }
 
-// Byte ranges of `word` in `text` as a word of its own.
+// Byte ranges of `word` in `text` as a separate word.
 std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
   const auto is_letter_at = [&](std::size_t at) {
     const CharacterClass kind = character_class(next_or_replacement(text, at));
@@ -42,7 +42,7 @@ std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& 
   return found;
 }
 
-// Where the word in question stands: behind the last token of a decoder's text, in place of the mask of others.
+// The position of the word in question: after the last token of a decoder's text, else in place of the mask.
 std::optional<std::size_t> position_in_question(const Encoding& encoding, const TextCodec& codec, bool causal) {
   if (encoding.tokens.empty()) return std::nullopt;
   if (causal) return encoding.tokens.size() - 1;

@@ -1,4 +1,4 @@
-// A sentence whose deciding word is marked, as tokens: what `evaluate evidence` asks about.
+// A sentence whose deciding word is marked, as tokens, for `evaluate evidence`.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,10 @@ struct EvidenceQuestion {
   TextInput swapped = {};  // the text with EvidenceSample::swap in the evidence's place; no ids: not asked
   std::size_t swapped_position = 0;
 
-  // The tokens of the deciding word.
   const std::vector<std::size_t>& evidence_tokens() const { return words[ranked[evidence]]; }
 };
 
-// The question of a sample, behind the text `begin`, or why there is none.
+// A sample's question, after the text `begin`, or why there is none.
 std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
                                               const ModelInfo& info, const std::string& begin, std::string& reason);
 

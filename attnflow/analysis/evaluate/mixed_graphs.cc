@@ -20,7 +20,7 @@
 namespace attnflow {
 namespace {
 
-// The logits at a position, [vocabulary], or of classes, attention going to `sink`.
+// The logits at a position, [vocabulary], or of classes; attention goes to `sink`.
 Tensor<float> run_for_logits(TextModel& model, const TextInput& input, std::size_t position, AttentionSink* sink,
                              const std::stop_token& stop_token) {
   if (model.info().head == ModelHead::kClassification) return model.run(input, sink).logits;
@@ -38,13 +38,13 @@ Tensor<float> run_for_logits(VisionModel& model, const PixelInput& input, std::s
   return model.run(input, sink).logits;
 }
 
-// Decoders hand their attention over in chunks of queries, of so many tokens in all.
+// Decoders pass on their attention in chunks of queries, this number of tokens in all.
 std::size_t tokens_in_chunks(const ModelInfo& info, const TextInput& input) {
   return info.causal ? input.ids.size() : 0;
 }
 std::size_t tokens_in_chunks(const ModelInfo&, const PixelInput&) { return 0; }
 
-// Heads are those of attention; other mixings have no choice of them.
+// Only attention has a choice of heads.
 ResolvedMixing mixing_of(Settings choice, const std::vector<InputToken>& tokens, std::size_t heads) {
   if (choice.mixing != Mixing::kAttention) choice.heads = {};
   return resolve_mixing(choice, tokens, heads);

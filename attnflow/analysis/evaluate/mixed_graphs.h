@@ -1,10 +1,7 @@
-// The graphs of several mixings of one input, from as few passes over the model as they need.
+// The graphs of several mixings (attribution/mixings.h) of one input, from as few passes as possible: one forward pass
+// for all that need the model's attention or its layers' terms, and one backward pass for each rule of gradients.
 //
-// Problem. An evaluation compares what mixings (attribution/mixings.h) make of the same input. A model runs once
-// forward for all that need its attention or its layers' terms, and once back for each rule of gradients, however many
-// mixings are made of what it hands over.
-//
-// Memory: O(L n^2) for each choice, and what the model takes. Deterministic.
+// Memory: O(L n^2) for each choice, in addition to the model's. Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -43,31 +40,28 @@ struct MixedGraphs {
   std::vector<AttentionGraph> graphs;  // one for each choice
 };
 
-// `choices`: of each its mixing, residual, column mask and discard are looked at, of attention its heads, too. Throws
-// Error(kUsage) for heads or columns that are not there, Error(kUnsupportedModel) for a mixing that the model cannot be
-// given, and as the model does; Cancelled.
+// `choices`: uses their mixing, residual, column mask and discard, and attention's heads. Throws Error(kUsage) for
+// unknown heads or columns, Error(kUnsupportedModel) for an unsupported mixing, and as the model does; Cancelled.
 MixedGraphs mixed_graphs(TextModel& model, std::span<const Settings> choices, const MixedGraphsQuestion& question);
 MixedGraphs mixed_graphs(VisionModel& model, std::span<const Settings> choices, const PictureGraphsQuestion& question);
 
-// The logits alone.
 Tensor<float> token_logits(TextModel& model, const TextInput& input, std::size_t position,
                            const std::stop_token& stop_token = {});
 
-// The settings once for each mixing.
 std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<const Mixing> mixings);
 
-// Throws Error(kUsage) for auto and for a mixing that comes twice: lists of mixings to compare have neither.
+// Throws Error(kUsage) for auto and for repeated mixings.
 void check_mixings(std::span<const Mixing> mixings);
 
 // Whether --heads or --residual were chosen, and some of the mixings have none.
 bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings);
 
-// The mixings that a model can be given, in the order of all_mixings(), and of the others by name why not. `attempt`
-// makes the graph of one, such as of the first sample, and throws Error(kUnsupportedModel) where it cannot be had.
+// The mixings that a model supports, in the order of all_mixings(), and by name why the others are not supported.
+// `attempt` makes one graph, such as the first sample's; it throws Error(kUnsupportedModel) if that is impossible.
 std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
     const std::function<void(Mixing)>& attempt);
 
-// What a method is called over a mixing: "rollout", or "rollout over relevance" where more than attention is compared.
+// A method's name over a mixing: "rollout", or "rollout over relevance" if more than attention is compared.
 std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,
                        std::span<const Mixing> compared);
 

@@ -44,7 +44,6 @@ std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options) {
   return orders;
 }
 
-// A picture as the model is given it, whole and with patches removed, and the class that is looked at.
 class PictureScorer::Prepared {
  public:
   Prepared(const ImageModel& model, const ImageEvaluationOptions& options, const Picture& picture,
@@ -84,7 +83,7 @@ class PictureScorer::Prepared {
     return resolve_output_token(asked, text, info_.causal, /*merges_words=*/false, ignored);
   }
 
-  // The class against all others; of gradient-adjusted attention its logit alone.
+  // The class against all others; for gradient-adjusted attention its logit alone.
   ScoreTarget target(ScoreTarget::Kind kind) const { return {.kind = kind, .label = label_}; }
   PictureGraphsQuestion graphs_question(const ImageEvaluationOptions& options) const {
     return {.input = made_.input,

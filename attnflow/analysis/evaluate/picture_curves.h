@@ -11,13 +11,13 @@
 
 namespace attnflow {
 
-// What orders the patches: a method, over a mixing if it aggregates layers.
+// A method, over a mixing if it aggregates layers.
 struct PatchOrder {
   Method method = Method::kRollout;
   std::optional<Mixing> mixing;
 };
 
-// By mixing and method, then those beside the graph. Mixings are resolved.
+// By mixing and method, then those outside the graph. Mixings are resolved.
 std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options);
 
 struct PictureCurves {
@@ -32,18 +32,17 @@ struct PictureCurves {
 
 class PictureScorer {
  public:
-  // `options`: mixings and layers are resolved. What is given must outlive the scorer. Throws
-  // Error(kUnsupportedModel) for methods that the model has nothing for.
+  // `options`: mixings and layers are resolved. The arguments must outlive the scorer. Throws Error(kUnsupportedModel)
+  // for methods that the model does not support.
   PictureScorer(const ImageModel& model, const ImageEvaluationOptions& options);
 
-  // `index`: the picture's place in its set, which with the seed decides what is random.
+  // `index`: the picture's place in its set, which with the seed determines the random orders.
   PictureCurves score(const Picture& picture, const PictureSet::Entry& entry, std::size_t index) const;
 
-  // Makes the graph of one mixing, to see whether the model can be given it.
+  // Makes the graph of one mixing, to see whether the model supports it.
   void attempt(const Picture& picture, const PictureSet::Entry& entry, Mixing mixing) const;
 
  private:
-  // The values of the patches, and the widths of their enclosures where there are some.
   struct PatchValues {
     std::vector<double> values;
     std::vector<double> gaps;

@@ -1,6 +1,5 @@
-// What every method says of the tokens of one sample: over each mixing at each layer, and beside the graph.
-//
-// The numbers that evaluate_correlations.h correlates. A SampleReader is made once and asked from several threads.
+// Every method's values for the tokens of one sample: over each mixing at each layer, and outside the graph
+// (evaluate_correlations.h). A SampleReader is made once and used from several threads.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +31,15 @@ struct SampleRelevance {
 
 class SampleReader {
  public:
-  // What is given must outlive the reader. Throws Error(kUnsupportedModel) for methods that the model has nothing for,
-  // Error(kUsage) for integrated-gradients without a token that says nothing.
+  // The arguments must outlive the reader. Throws Error(kUnsupportedModel) for methods that the model does not support,
+  // Error(kUsage) for integrated-gradients without a blank token.
   SampleReader(Encoder& model, const TextCodec& tokenizer, const CorrelationOptions& options);
 
-  // Of a sample whose prediction is known. Throws as mixed_graphs(), attribute() and method_scores() do. Same bits
+  // For a sample whose prediction is known. Throws as mixed_graphs(), attribute() and method_scores() do. Same bits
   // whatever the number of threads.
   SampleRelevance read(const EncodedSample& sample) const;
 
-  // Makes the graph of one mixing, to see whether the model can be given it.
+  // Makes the graph of one mixing, to see whether the model supports it.
   void attempt(const EncodedSample& sample, Mixing mixing) const;
 
  private:

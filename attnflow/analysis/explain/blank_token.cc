@@ -10,7 +10,7 @@
 namespace attnflow {
 namespace {
 
-// The codec of a GGUF file has no table of pieces to ask, but says what ends a text.
+// A GGUF file's codec has no table of pieces, but knows what ends a text.
 std::optional<BlankToken> first_end(const TextCodec& tokenizer) {
   const auto limit = static_cast<std::int64_t>(tokenizer.id_limit());
   for (std::int64_t id = 0; id < limit; ++id) {

@@ -45,7 +45,6 @@ std::vector<std::int64_t> candidate_ids(const TextCodec& tokenizer, const std::v
   return ids;
 }
 
-// What the model is given: the text's tokens, but for those that are blanked.
 TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, const Encoding& encoding,
                       const std::vector<std::size_t>& blank, std::vector<Note>& notes) {
   TextInput input = text_input(encoding);
@@ -67,10 +66,9 @@ std::vector<ReportChoice> choices_of(const std::vector<Prediction>& predictions)
   return choices;
 }
 
-// Of the classes that tokens get, the one that says that a token has none.
+// The token class that means "none".
 constexpr std::string_view kNoClass = "O";
 
-// The classes at `positions`, of tokens that have one, and of the one that is looked at.
 void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput& output,
                        const std::vector<std::size_t>& positions, std::size_t shown) {
   for (std::size_t row = 0; row < positions.size(); ++row) {
@@ -81,8 +79,8 @@ void add_token_classes(Report& report, const ModelInfo& info, const ModelOutput&
   }
 }
 
-// Of the tokens of the text the one that is surest to have a class, the first of equal ones; where no class says that a
-// token has none, the one whose class is surest. Nothing without a token of the text.
+// The text's token that is surest to have a class, the first of equal ones; if no class means "none", the one whose
+// class is surest. Nothing without a token of the text.
 std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens,
                                         const std::stop_token& stop_token) {
   RunOptions run;
@@ -104,7 +102,7 @@ std::optional<std::size_t> surest_token(TextModel& model, const TextInput& input
   return surest;
 }
 
-// What a model that finds answers says of a question, the text, and of the pair, which an answer is a part of.
+// A model's answers to a question, the text, which are parts of the pair.
 std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, const std::vector<InputToken>& tokens,
                                      const ExplainOptions& options, std::vector<Note>& notes) {
   std::vector<std::size_t> places;
@@ -119,7 +117,7 @@ std::vector<AnswerSpan> find_answers(TextModel& model, const TextInput& input, c
   }
   StopSink sink({}, options.stop_token);
   const ModelOutput output = model.run(input, &sink);
-  // [CLS], which models that may find no answer choose then.
+  // Models that may find no answer choose [CLS] then.
   const std::optional<std::size_t> no_answer = tokens[0].special ? std::optional<std::size_t>(0) : std::nullopt;
   const auto begins = std::as_const(output.logits)[0].span();
   const auto ends = std::as_const(output.logits)[1].span();
@@ -209,7 +207,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   note_special_twice(report);
   mark_unknown_words(report);
 
-  // Everything that can be wrong with the options is found before the model runs.
+  // Finds everything that can be wrong with the options before the model runs.
   const bool has_target = options.settings.has_target();
   const bool of_class = info.head == ModelHead::kClassification;
   AskedTarget asked;
@@ -265,7 +263,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
       }
     }
   }
-  // Where a decoder predicts what is of the whole text, as it is: tokens that are blanked by padding do not move it.
+  // Where a decoder predicts a class of the whole text as given: tokens that are blanked by padding do not move it.
   const std::size_t reading = reading_position(info, text_input(encoding).ids);
   if (of_class && info.causal && !options.settings.output_token.is_named()) question.settings.output_token = reading;
   const std::size_t shown = question.settings.output_token;
@@ -289,7 +287,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         "found token {}; remove --only-output-token",
         reading, shown);
   }
-  // Of a decoder the token behind the text; a prediction that is explained is that of the output token.
+  // For a decoder the token after the text; an explained prediction is the output token's.
   const std::size_t next_of = explains ? shown : n - 1;
   std::vector<std::size_t> predicted = predicts_next ? std::vector<std::size_t>{next_of} : masks;
   if (tags) {
@@ -299,7 +297,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   if (predicts_masks || predicts_next || tags) run.logit_positions = predicted;
   if (of_class && info.causal) run.logit_positions = {reading};
   ModelOutput output;
-  // Of several masks the one that is looked at.
+  // Among several masks, the one in question.
   const auto choose_target = [&] {
     if (of_class) return chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
     if (finds_answers) {
@@ -313,7 +311,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         looked_at == predicted.end() ? 0 : static_cast<std::size_t>(looked_at - predicted.begin());
     return chosen_target(asked, info, &tokenizer, std::as_const(output.logits)[which].span(), predicted[which]);
   };
-  // Maps of attention are checked against the prediction where they end in its token.
+  // Maps of attention are checked against the prediction if they end in its token.
   const auto ends_in_prediction = [&] {
     if (of_class) return info.causal ? shown == reading : shown == 0 && report.input.tokens[shown].special;
     if (finds_answers) return shown == answers.front().first;
@@ -322,7 +320,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const bool checks =
       options.check && !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
   if (checks) asked = ask();
-  // What the model said, once it has run. Positions are tokens still, whatever becomes of them where words are merged.
+  // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   ScoreTarget explained;
   std::string quantity;  // where the report has no target that says it
   const auto note_output = [&] {
@@ -342,10 +340,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     else
       quantity = compared_quantity(target);
   };
-  // Once the report holds what aggregates.
+  // Called once the report holds the methods that aggregate.
   const auto add_scores = [&] {
     if (!explains && !checks) return;
-    // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
+    // A tokenizer without a blank token is an error only if blank-out was requested.
     const bool must = options.settings.wants(Method::kBlankOut);
     const std::optional<BlankToken> blank =
         must ? find_blank_token(tokenizer, info) : try_find_blank_token(tokenizer, info);

@@ -1,8 +1,7 @@
 // The facade: a text, a model and options in, a report out.
 //
-// One path serves every source of attention. A model, or an array (explain/explain_attention.h), gives an
-// AttentionStack or its fused matrices; from there on nothing knows where they came from, so `explain --attention` on a
-// dump of a model's attention gives the same numbers as the model, to the bit.
+// A model or an array (explain/explain_attention.h) gives an AttentionStack or its fused matrices; all else ignores the
+// source: `explain --attention` on a dump of a model's attention gives the same numbers as the model, to the bit.
 #pragma once
 
 #include <optional>
@@ -15,10 +14,9 @@
 
 namespace attnflow {
 
-// Runs the model on the text, and on its pair when there is one; with settings.mixing of gradients a second time,
-// forward and back.
-// Throws Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not
-// fit the model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
+// Runs the model on the text and any pair; with settings.mixing of gradients a second time, forward and back. Throws
+// Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not fit the
+// model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& given);
 

@@ -25,7 +25,7 @@
 namespace attnflow::explain_test {
 namespace {
 
-// A model whose attention is made up: what is tested here is everything but the model.
+// A model with made-up attention, to test everything else.
 class MadeUpModel : public TextModel {
  public:
   explicit MadeUpModel(ModelHead head, std::size_t vocabulary, bool causal = false) {
@@ -126,7 +126,7 @@ TEST(ExplainText, BlankedTokensAreUnknownToTheModelAlone) {
   }
   EXPECT_EQ(test::notes_of(blanked.notes, NoteCode::kTokensBlanked).at(0).text,
             "The model sees [UNK] in place of the tokens at positions 1, 3.");
-  // A mask that is blanked is none: nothing is predicted there.
+  // A blanked mask predicts nothing.
   EXPECT_EQ(blanked.predictions.size(), 1U);
   options.blank = {blanked.output_token};
   EXPECT_TRUE(explain(model, "the key to the [MASK]", options).predictions.empty());
@@ -181,7 +181,7 @@ TEST(EvaluateText, RefusesWhatItCannotUse) {
   const TextEvaluation made = evaluate(ModelHead::kMaskedLm, "the key to the [MASK]", {});
   const std::size_t n = made.report.input.tokens.size();
   ASSERT_EQ(made.scores.size(), 1U);
-  // The made-up model says the same whatever is blanked: nothing matters, and nothing is ordered.
+  // The made-up model's output never changes: nothing matters, and nothing is ordered.
   EXPECT_EQ(made.scores[0].values, std::vector<double>(n, 0.0));
   EXPECT_EQ(made.blank, "[UNK]");
   ASSERT_EQ(made.correlations.size(), 2U * 3U * 4U);
@@ -225,7 +225,6 @@ TEST(ExplainText, WordsMergePieces) {
   }
   EXPECT_GE(words.flow(3, 0, 2), largest);
   EXPECT_LE(words.flow(3, 0, 2), flows + 1e-15);
-  // A word looks as its pieces do on average.
   double average = 0.0;
   for (std::size_t i = 2; i + 1 < n; ++i) average += pieces.rollout(3, i, 0) / static_cast<double>(n - 3);
   EXPECT_NEAR(words.rollout(3, 2, 0), average, 1e-15);

@@ -34,13 +34,13 @@ std::size_t report_bytes(const Report& report, const ExplainOptions& options, st
   // The weights (twice with one head), with the residual while they are multiplied, and as the report draws them.
   std::size_t matrices = (one_head ? 4 : 3) * layers;
   for (const Method method : {Method::kRaw, Method::kRollout}) matrices += settings.wants(method) ? asked : 0;
-  // Values of every output token, their gaps, and their flags; what the solver takes, flow/flow_memory.h checks.
+  // Values of every output token, their gaps, and their flags; flow/flow_memory.h checks the solver's memory.
   if (settings.wants(Method::kFlow) && settings.output_token.kind == OutputToken::Kind::kAll)
     matrices += 2 * asked + (asked + 7) / 8;
   if (settings.normalization == Normalization::kReceptiveField)
     matrices += 2 * layers + asked;                                     // uniform attention, one baseline
   if (options.keep_attention) matrices += layers * report.model.heads;  // twice, in float32
-  // One layer's attention, its gradient, and what the pass back makes of them, in float32.
+  // One layer's attention, its gradient, and intermediate results of the backward pass, in float32.
   if (settings.has_target()) matrices += 2 * report.model.heads;
   const std::array<std::size_t, 4> extents = {matrices, n, n, sizeof(double)};
   return checked_product(extents).value_or(std::numeric_limits<std::size_t>::max());

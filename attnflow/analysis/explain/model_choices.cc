@@ -4,7 +4,6 @@
 
 namespace attnflow {
 
-// Gradients and contributions of encoder-decoders are not there yet.
 bool has_target(const ModelInfo& info) { return info.head != ModelHead::kNone && !info.target; }
 
 std::vector<Mixing> mixings_of(const ModelInfo& info) {

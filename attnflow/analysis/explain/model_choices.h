@@ -1,5 +1,4 @@
-// What can be asked of a model, as far as its description says: for lists to choose from. A GGUF file of a family whose
-// layers are not known refuses some of it when it is asked.
+// The choices that a model's description allows, for lists. A GGUF file of an unknown family may refuse some of them.
 #pragma once
 
 #include <vector>
@@ -10,11 +9,11 @@
 
 namespace attnflow {
 
-// Mixings and methods in the order of every list; `auto` is not among them.
+// In the order of every list; `auto` is not among them.
 std::vector<Mixing> mixings_of(const ModelInfo& info);
 std::vector<Method> methods_of(const ModelInfo& info);
 
-// Whether it predicts something whose gradient can be taken.
+// Whether it predicts something whose gradient can be taken; encoder-decoders have no gradients yet.
 bool has_target(const ModelInfo& info);
 
 }  // namespace attnflow

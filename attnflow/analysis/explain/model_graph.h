@@ -1,5 +1,5 @@
-// The graph that a model makes of an input, whatever its matrices are made of: attention or contributions while it
-// runs, or, in a pass back behind it, gradients of a target that is known by then.
+// The graph that a model makes of an input, whatever its matrices are made of: attention or contributions during the
+// run, or gradients of a target in a backward pass after it.
 #pragma once
 
 #include <cstddef>
@@ -35,16 +35,16 @@ struct ModelGraph {
   std::optional<double> negative_share;  // as TargetGraph::negative_share
 };
 
-// `target_of`: from ModelOutput to std::optional<ReportTarget>; it is called once, when the model has run, and must
-// give one where the mixing needs gradients. Memory: O(L n^2); attention that is kept, O(L H n^2). Throws as the model
-// does, and the sinks, and target_graph(); Cancelled.
+// `target_of`: from ModelOutput to std::optional<ReportTarget>; called once, after the model has run, and must give one
+// if the mixing needs gradients. Memory: O(L n^2), or O(L H n^2) if attention is kept. Throws as the model does, and
+// the sinks, and target_graph(); Cancelled.
 template <typename Input, typename TargetOf>
 ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGraphQuestion& question,
                        const TargetOf& target_of) {
   const std::size_t layers = model.info().layers;
   const MixingInfo& mixing = mixing_info(question.mixing.kind);
   const MixingNeeds needs = mixing.needs;
-  // Of attention in chunks the smallest weights are known at the end.
+  // The smallest weights of attention in chunks are known only at the end.
   const bool keeps_stack = question.keep_attention || (needs == MixingNeeds::kAttention && question.in_chunks &&
                                                        question.mixing.mixing.discard > 0.0);
   const std::size_t in_chunks = question.in_chunks ? question.tokens : 0;

@@ -7,7 +7,7 @@
 namespace attnflow {
 namespace {
 
-// `codec` may be null where classes are named.
+// `codec` may be null for a model that predicts classes.
 TargetNames names_of(const ModelInfo& info, const TextCodec* codec) {
   TargetNames names{.model = info.name, .of_class = predicts_classes(info.head)};
   if (names.of_class) {

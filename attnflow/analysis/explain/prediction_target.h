@@ -1,12 +1,12 @@
 // Which output of a model is explained: --target against --against.
 //
 // The score is a logit or the difference of two, never a probability, whose gradient vanishes where the model is sure.
-// By default it is the predicted class or token; relevance (graph/relevance_mixing.h) takes it against what it could
-// have been instead, the runner-up of the tokens or all other classes, since a part of every logit says nothing about
-// the choice. Gradient-adjusted attention takes the logit alone, as published.
+// By default it is the predicted class or token. Relevance (graph/relevance_mixing.h) takes it against the
+// alternatives, the runner-up token or all other classes, since a part of every logit says nothing about the choice.
+// Gradient-adjusted attention takes the logit alone, as published.
 //
-// In order: asked_target(), which says what is wrong before the model runs; the model's output; chosen_target();
-// score_target() for the pass back.
+// Order: asked_target(), which finds errors before the model runs; the model's output; chosen_target(); score_target()
+// for the backward pass.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@
 
 namespace attnflow {
 
-// What asks for a target, for messages: "mixing relevance", "method attnlrp".
+// The option that needs a target, for messages: "mixing relevance", "method attnlrp".
 std::string explaining_option(const Settings& settings);
 
-// `codec`: of models whose output is a token; null for classes. Throws as that of explain/asked_target.h, and
+// `codec`: for models whose output is a token; null for classes. Throws as the one of explain/asked_target.h, and
 // Error(kUnsupportedModel) for a model without a head.
 AskedTarget asked_target(const Settings& settings, const ModelInfo& info, const TextCodec* codec,
                          std::vector<Note>& notes);
 
-// The target with its logits. `position`: where a model was asked that has logits for each (a mask, a token that gets a
-// class, or the last token of a decoder).
-// Throws Error(kBadFile) for logits that are not finite, Error(kUsage) for labels that are not there or the same.
+// The target with its logits. `position`: for a model with logits at each position, the mask, the token that gets a
+// class, or a decoder's last token. Throws Error(kBadFile) for infinite logits or NaN, Error(kUsage) for unknown or
+// equal labels.
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position);
 

@@ -1,4 +1,3 @@
-// Work that can be given up between the layers of a model.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +11,15 @@
 
 namespace attnflow {
 
-// How far a model's pass over a text is, in tokens: those that some layers have seen count as fewer that all have.
+// Progress of a model's pass over a text, in tokens: tokens that only some layers have seen count in proportion.
 class PassProgress {
  public:
   PassProgress() = default;
-  // `progress` may be empty. It is called now, too: the work begins.
+  // `progress` may be empty. Calls it at once to report the start.
   PassProgress(ProgressFunction progress, std::size_t layers, std::size_t tokens)
       : progress_(std::move(progress)), layers_(layers), tokens_(tokens) {
     if (progress_) progress_(0, tokens_);
   }
-  // A layer has seen more queries.
   void add(std::size_t queries) {
     rows_ += queries;
     if (progress_ && rows_ <= layers_ * tokens_) progress_(rows_ / layers_, tokens_);
@@ -34,9 +32,8 @@ class PassProgress {
   std::size_t rows_ = 0;
 };
 
-// Hands everything on to other sinks, which outlive it, says how far the model is, and throws Cancelled once a stop is
-// asked for: a model that runs a long text is done with within a layer. Where one of them wants terms all are given
-// terms, which bring attention too.
+// Passes everything on to other sinks, which outlive it, reports progress, and throws Cancelled once a stop is
+// requested, so a long run ends within a layer. If one sink wants terms, all get terms, which include attention.
 class StopSink : public AttentionSink {
  public:
   StopSink(std::vector<AttentionSink*> sinks, std::stop_token stop_token, PassProgress progress = {})
@@ -61,7 +58,7 @@ class StopSink : public AttentionSink {
   PassProgress progress_;
 };
 
-// The same of a pass back, whose progress is in layers and begins where the pass forward ends.
+// The same for a backward pass, whose progress is in layers and begins where the forward pass ends.
 class StopGradientSink : public AttentionGradientSink {
  public:
   StopGradientSink(std::vector<AttentionGradientSink*> sinks, std::stop_token stop_token,

@@ -1,4 +1,4 @@
-// The graph of one prediction: mixings that need a target and a pass back (MixingNeeds::kGradients).
+// The graph of one prediction: mixings that need a target and a backward pass (MixingNeeds::kGradients).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace attnflow {
 
-// What makes the graph of a mixing that needs gradients, and the rule by which they are to be taken.
+// The sink that makes the graph of a mixing that needs gradients, and the rule for taking them.
 std::unique_ptr<GraphOfGradientsSink> gradients_sink(std::size_t layers, const ResolvedMixing& mixing);
 BackwardRule backward_rule(Mixing mixing);
 
@@ -25,8 +25,8 @@ struct TargetGraph {
   std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
 };
 
-// A pass forward and one back: O(L n^2) memory, and what the model takes. Throws as Gradients::attention_gradients()
-// and the sinks do; Cancelled. Progress is in layers.
+// One forward and one backward pass: O(L n^2) memory in addition to the model's. Throws as
+// Gradients::attention_gradients() and the sinks do; Cancelled. Progress is in layers.
 template <typename Input>
 TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
                          const ResolvedMixing& mixing, const std::stop_token& stop_token,

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kLayers = 4;
 constexpr std::size_t kWord = 7;
 
-// A model whose attention and gradients are made up; the gradient of each target is another one.
+// A model with made-up attention and gradients; the gradient differs for each target.
 class GradientModel : public TextModel, public Gradients<TextInput> {
  public:
   explicit GradientModel(ModelHead head, bool causal = false) {
@@ -140,7 +140,6 @@ TEST(GradientExplain, TargetsByNameAndNumber) {
     test::expect_error(ErrorKind::kUsage, {"--target: expected auto, a class of made-up (no, Yes, 5 stars)"},
                        [&] { label(wrong); });
   }
-  // Another target, other numbers.
   EXPECT_NE(explain(model, by_gradient("gradient", "no")).rollout, explain(model, by_gradient()).rollout);
 }
 
@@ -158,7 +157,7 @@ TEST(GradientExplain, DecodersTakeTheNextToken) {
   EXPECT_EQ(key.target->label, "key");
   EXPECT_EQ(key.target->index, static_cast<std::size_t>(tokenizer.word_to_ids("key").front()));
   EXPECT_EQ(explain(model, by_gradient("gradient", "id:" + std::to_string(key.target->index))).rollout, key.rollout);
-  // Of a word of several tokens the first, which a note says.
+  // A word of several tokens stands for its first, with a note.
   const Report cabinets = explain(model, by_gradient("gradient", "cabinets"));
   const auto pieces = tokenizer.word_to_ids("cabinets");
   ASSERT_GT(pieces.size(), 1U);
@@ -186,7 +185,7 @@ TEST(GradientExplain, WordsNormalisationsAndCertificates) {
           for (std::size_t r = 0; r < values->size() / n; ++r) {
             const double* row = values->data() + r * n;
             const double sum = std::accumulate(row, row + n, 0.0);
-            // Rows of G may be empty: all that its gradients are below 0 is clipped.
+            // Rows of G may be empty: all negative gradients are clipped.
             if (values == &report.raw && sum == 0.0) continue;
             EXPECT_NEAR(sum, 1.0, 1e-12) << how << r;
           }
@@ -205,7 +204,7 @@ TEST(GradientExplain, WordsNormalisationsAndCertificates) {
 }
 
 TEST(GradientExplain, ReceptiveFieldRemovesWhatEvenWeightsGive) {
-  // Every row of G even over what is seen: then so are the normalised values.
+  // Every row of G is even over the visible tokens, and so are the normalized values.
   class EvenModel : public GradientModel {
    public:
     using GradientModel::GradientModel;
@@ -263,7 +262,7 @@ TEST(GradientExplain, NotesNameOnlyWhatCanBeChanged) {
   const Report report = explain(model, by_gradient());
   const std::vector<Note> notes = test::notes_of(report.notes, NoteCode::kFlowDegenerate);
   ASSERT_EQ(notes.size(), 1U);
-  // Of the output token alone: the others' rows say nothing about the score.
+  // Only for the output token: the others' rows say nothing about the score.
   EXPECT_EQ(test::value_of<std::size_t>(notes[0], "output_token"), 0U);
   const std::string text = note_text(notes[0]);
   EXPECT_TRUE(text.ends_with("or choose another --start-layer or --mixing (or --discard).")) << text;
@@ -273,10 +272,8 @@ TEST(GradientExplain, RefusesModelsWithoutGradients) {
   GradientModel headless(ModelHead::kNone);
   test::expect_error(ErrorKind::kUnsupportedModel, {"expected a classifier or a language model"},
                      [&] { explain(headless, by_gradient()); });
-  // What a masked language model is asked is what stands in place of the mask.
   GradientModel masked(ModelHead::kMaskedLm);
   test::expect_error(ErrorKind::kUsage, {"expected a mask token in the text"}, [&] { explain(masked, by_gradient()); });
-  // A backend that has none says so itself.
   class NoGradients : public GradientModel {
    public:
     using GradientModel::GradientModel;
@@ -318,7 +315,6 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
     o.settings.mixing = Mixing::kAttention;
     o.settings.target = "Yes";
   });
-  // What looks at attention only cannot be asked for gradients by its settings.
   EXPECT_THROW(mixing_options(by_gradient().settings, {}, 1), Error);
 
   AttentionInput file;
@@ -379,7 +375,6 @@ TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
   EXPECT_FALSE(rest.against->index);
   EXPECT_EQ(score_target(rest).kind, ScoreTarget::Kind::kLogitAgainstRest);
 
-  // The best of those that are not named.
   EXPECT_EQ(chosen({.label = {}, .against = Against::kLabel, .other = 1}).index, 2U);
   EXPECT_EQ(score_target(chosen({})).kind, ScoreTarget::Kind::kLogit);
 }

@@ -1,4 +1,3 @@
-// A text as the model's tokens, for every analysis of text.
 #pragma once
 
 #include <optional>
@@ -11,14 +10,12 @@
 
 namespace attnflow {
 
-// Of a text and its pair; `truncate`: cut to the model's positions.
+// Encodes a text and any pair; `truncate`: cut to the model's positions.
 Encoding encode_text(const TextCodec& codec, const ModelInfo& info, const std::string& text,
                      const std::optional<std::string>& pair, bool truncate);
 
-// What the model is given of it.
 TextInput text_input(const Encoding& encoding);
 
-// Tokens as reports show them.
 std::vector<InputToken> report_tokens(const Encoding& encoding);
 
 // Throws Error(kBadFile) when the tokenizer gives ids that the model has no embedding for.

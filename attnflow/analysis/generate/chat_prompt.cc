@@ -8,7 +8,7 @@
 namespace attnflow {
 namespace {
 
-// A text that neither a turn nor a template has, and that no template changes: letters, no white space to strip.
+// A text that no turn or template contains, and that no template changes: letters, no white space to strip.
 std::string text_of_ours(const std::vector<ChatMessage>& messages) {
   std::string ours = "AttnflowTurn";
   const auto has_it = [&](const ChatMessage& message) { return message.text.find(ours) != std::string::npos; };
@@ -16,13 +16,12 @@ std::string text_of_ours(const std::vector<ChatMessage>& messages) {
   return ours;
 }
 
-// What a template writes around the text of a turn.
 struct Around {
   std::string before;
   std::string behind;
 };
 
-// `messages` with our text in one turn, split there; nothing where the template refuses, or does not show the turn.
+// `messages` with our text in one turn, split there; nothing if the template refuses, or does not show the turn.
 std::optional<Around> around_turn(const TextCodec& codec, std::vector<ChatMessage> messages, std::size_t turn) {
   const std::string ours = text_of_ours(messages);
   messages[turn].text = ours;
@@ -37,7 +36,7 @@ std::optional<Around> around_turn(const TextCodec& codec, std::vector<ChatMessag
   return Around{text.substr(0, place), text.substr(place + ours.size())};
 }
 
-// Where `text` has something else in that place.
+// The part of `text` that takes the place of ours.
 std::optional<TextSpan> between(std::string_view text, const Around& around) {
   const bool fits = text.size() >= around.before.size() + around.behind.size() && text.starts_with(around.before) &&
                     text.ends_with(around.behind);
@@ -75,7 +74,7 @@ std::optional<std::string> own_system_turn(const TextCodec& codec, std::string_v
   const std::optional<TextSpan> span = between(without, *around);
   if (!span) return std::nullopt;
   std::string own = without.substr(span->begin, span->end - span->begin);
-  // A system's text that goes into the user's turn without anything around it leaves nothing behind, and no turn.
+  // A system text that is merged into the user's turn leaves no turn when it is absent.
   if (own.empty() && around->before.find("system") == std::string::npos) return std::nullopt;
   return own;
 }

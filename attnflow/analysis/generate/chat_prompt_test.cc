@@ -13,7 +13,6 @@ namespace {
 
 using Messages = std::vector<ChatMessage>;
 
-// A tokenizer whose template is a function.
 class Templated : public ByteCodec {
  public:
   explicit Templated(std::function<std::string(const Messages&)> write) : write_(std::move(write)) {}
@@ -43,7 +42,7 @@ TEST(OwnSystemTurn, IsWhatStandsInThePlaceOfOurs) {
 }
 
 TEST(OwnSystemTurn, OfATemplateThatWritesOneEachTime) {
-  // A date in every system's turn, and a turn even without a text.
+  // A date in every system turn, and a turn even without a text.
   const auto dated = [](Messages messages) {
     if (messages.front().role != "system") messages.insert(messages.begin(), {"system", ""});
     messages.front().text = "Today: Monday\n\n" + messages.front().text;
@@ -84,7 +83,6 @@ std::vector<std::string> written(const ChatPrompt& prompt) {
 
 TEST(ChatPrompt, KnowsWhatPeopleWrote) {
   const Templated codec(turns);
-  // Also where the template has the same word.
   EXPECT_EQ(written(chat_prompt(codec, std::nullopt, "user")), std::vector<std::string>{"user"});
   EXPECT_EQ(written(chat_prompt(codec, "system", "<user>")), (std::vector<std::string>{"system", "<user>"}));
   EXPECT_EQ(chat_prompt(codec, std::nullopt, "hi").text, "<user>\nhi</>\n<assistant>\n");
@@ -106,7 +104,7 @@ TEST(ChatPrompt, HasNothingOfAnEmptyOrADroppedTurn) {
 }
 
 TEST(ChatPrompt, DoesNotGuess) {
-  // The text stands there twice, or is changed around the place where it stands.
+  // The text occurs twice, or its surroundings change.
   const Templated twice([](const Messages& messages) { return messages.back().text + "; " + messages.back().text; });
   EXPECT_TRUE(chat_prompt(twice, std::nullopt, "hi").written.empty());
   const Templated counts([](const Messages& messages) {

@@ -1,4 +1,4 @@
-// A decoder whose attention is known, and a tokenizer of bytes: tests of generation without a model.
+// A decoder with known attention, and a tokenizer of bytes, for tests of generation without a model.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace attnflow {
 
-// One token a byte; 256 ends a text, 257 begins one and is put in front. Words end at spaces.
+// One token a byte; 256 ends a text, 257 begins one and is added in front. Words end at spaces.
 class ByteCodec : public TextCodec {
  public:
   static constexpr std::int64_t kEnd = 256;

@@ -44,7 +44,6 @@ namespace {
 using internal::GenerationSink;
 using internal::GenerationSinkOptions;
 
-// The prompt as the model is given it.
 struct Prompt {
   std::vector<std::int64_t> ids;   // m
   std::vector<InputToken> tokens;  // m
@@ -55,7 +54,7 @@ struct Prompt {
 
 Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, const std::string& prompt) {
   Encoding encoding = codec.encode(prompt);
-  // A template may begin with the token that the tokenizer puts in front by itself.
+  // A template may begin with the token that the tokenizer adds.
   std::vector<EncodedToken>& tokens = encoding.tokens;
   if (options.chat && tokens.size() > 1 && tokens[0].special && tokens[1].special && tokens[0].id == tokens[1].id) {
     tokens.erase(tokens.begin());
@@ -66,7 +65,7 @@ Encoding encode_prompt(const TextCodec& codec, const GenerateOptions& options, c
   return encoding;
 }
 
-// What a target begins with stands behind the source.
+// The target's first tokens follow the source.
 void begin_target(const TextCodec& codec, const TargetInfo& target, Prompt& prompt) {
   prompt.source = prompt.ids.size();
   for (const std::int64_t id : target.begin) {
@@ -93,7 +92,7 @@ Prompt read_prompt(const TextCodec& codec, const ModelInfo& info, const Generate
   return prompt;
 }
 
-// Layers that generations of an encoder-decoder start from: the decoder's. In the encoder's its tokens stand alone.
+// Generations of an encoder-decoder start from the decoder's layers; in the encoder's its tokens stand alone.
 std::vector<std::size_t> decoder_layers(const TargetInfo& target, std::size_t start_layer) {
   std::vector<std::size_t> layers(2 * target.decoder_layers);
   std::iota(layers.begin(), layers.end(), target.encoder_layers + 1);
@@ -169,7 +168,7 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       options.max_memory);
 }
 
-// The same rules one by one: each says which tokens it excludes.
+// The same rules one by one, to learn which tokens each excludes.
 std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
   std::vector<TokenFilterOptions> rules;
   if (filter.special) rules.emplace_back().special = true;
@@ -180,7 +179,7 @@ std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
   return rules;
 }
 
-// What a chat template wrote: tokens without a byte of what people did.
+// Tokens that lie wholly in the chat template's text.
 ExcludedTokens template_tokens(const InputText& input, std::span<const TextSpan> written) {
   ExcludedTokens found{"chat template", {}};
   for (std::size_t j = 0; j < input.tokens.size(); ++j) {
@@ -214,7 +213,7 @@ std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenF
   return excluded;
 }
 
-// What the template says before the user does is in every table and picture, and is not the user's.
+// The template's own system text is in every table and picture, and is not the user's.
 void note_own_system_turn(Report& report, const TextCodec& codec, const std::string& prompt) {
   const std::optional<std::string> own = own_system_turn(codec, prompt);
   if (!own) return;
@@ -238,7 +237,7 @@ GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt&
     keep.contributions = resolved.contributions(resolve_threads(options.threads));
     if (!mixing.takes_residual()) keep.mixing.residual = 0.0;  // it is contained
   }
-  // With a target each token has a graph of its own, made afterwards.
+  // With a target each token has its own graph, made afterwards.
   const bool has_graphs = mixing.has_target();
   keep.rollout = settings.wants(Method::kRollout) && !has_graphs;
   const bool all_columns = options.generated_columns || settings.normalization == Normalization::kReceptiveField;
@@ -262,8 +261,8 @@ GeneratedToken generated_token(const TextCodec& codec, std::size_t id, std::span
   return token;
 }
 
-// Rules of the model's files see the prompt and what was generated; those of an encoder-decoder the target alone, whose
-// first token is given and not generated.
+// Rules of the model's files see the prompt and the generated text; those of an encoder-decoder only the target, whose
+// first token is given, not generated.
 RuledSampler ruled_sampler(const ModelInfo& info, const TextCodec& codec, const GenerateOptions& options,
                            const Prompt& prompt) {
   GenerationRules rules = read_generation_rules(info.generation, info.vocabulary, info.target.has_value());
@@ -283,7 +282,6 @@ RuledSampler ruled_sampler(const ModelInfo& info, const TextCodec& codec, const 
   return sampler;
 }
 
-// Lets the model go on until `most` tokens are there or something ends them.
 void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
                      std::size_t most, RuledSampler& sampler, GenerationSink& sink, Report& report) {
   Generation& generation = *report.generation;
@@ -302,7 +300,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   std::vector<std::int64_t> next = prompt.ids;
   std::size_t told = 0;  // bytes of the text that on_token has had
   for (bool ends = false; !ends && tokens.size() < most;) {
-    // The prompt itself can be given up; a generation keeps what it has.
+    // The prompt itself can be canceled; a generation keeps what it has.
     if (!tokens.empty() && (options.stop_token.stop_requested() || options.enough.stop_requested())) {
       generation.stopped = "interrupted";
       break;
@@ -316,10 +314,10 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       } else {
         logits = decoder.append(next, &sink);
       }
-      // Drawn for tokens that are given, too, so that a branch goes on with the random numbers of what it left.
+      // Drawn for given tokens, too, so that a branch continues with the random numbers of its original.
       id = sampler.choose(logits.span());
     } catch (const std::exception& error) {
-      // Out of memory, or rules that leave no token: what was generated until here is worth keeping.
+      // Out of memory, or rules that leave no token: the text so far is worth keeping.
       if (tokens.empty()) throw;
       generation.stopped = "interrupted";
       report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
@@ -400,7 +398,7 @@ Report new_report(const ModelInfo& info, const std::string& text, const Generate
   return report;
 }
 
-// Everything that can be refused before the text is made, which may take minutes.
+// Finds errors before generation, which may take minutes.
 void check_request(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt) {
   const ModelInfo& info = decoder.info();
   check_room(info, info.target ? prompt.source : prompt.ids.size());
@@ -423,7 +421,7 @@ void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& rep
   set_flow_layers(report, options.flow_layers);
 }
 
-// Raw attention, rollout and flow of each generated token. The text is kept when a target's values cannot be had.
+// Raw attention, rollout and flow of each generated token. Keeps the text if a target's values are unavailable.
 void fill_values(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
                  bool by_default, Report& report) {
   using FirstShare = decltype(GenerationQuestion::first_share);

@@ -1,15 +1,13 @@
 // Generation with attribution: a prompt in, a text and what each of its tokens depends on out.
 //
-// While the model generates, the attention of each new position passes through incremental rollout
-// (rollout/incremental_rollout.h) and is forgotten, but for the fused rows of the positions that choose tokens, and of
-// all positions where flow is asked for. Generated token t was chosen at position m - 1 + t, whose row is reported
-// (report/report.h, Generation). Mixings made for one prediction (relevance, gradient) explain each generated token
-// against the most probable other, after the model is done: about four passes over the text before it for each. So do
-// methods beside the graph (generation_scores.h).
+// While the model generates, incremental rollout (rollout/incremental_rollout.h) takes each new position's attention,
+// which is then dropped, except for the fused rows of the positions that choose tokens, and of all positions if flow is
+// requested. Generated token t was chosen at position m - 1 + t, whose row is reported (report/report.h, Generation).
+// Mixings made for one prediction (relevance, gradient) and methods outside the graph (generation_scores.h) explain
+// each generated token against the most probable other afterwards: about four passes over the preceding text for each.
 //
-// Of an encoder-decoder the prompt is the source and what its target begins with, and layers are those of both as one
-// graph (model/model.h, TargetInfo). Shown are the decoder's layers unless settings.layers names others. Its values are
-// those of attention alone.
+// For an encoder-decoder the prompt is the source and the beginning of its target, and its two parts' layers form one
+// graph (model/model.h, TargetInfo), with values of attention only. settings.layers defaults to the decoder's layers.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +23,7 @@
 
 namespace attnflow {
 
-// What is known before the first token is chosen. Valid during the call.
+// Known before the first token is chosen. Valid during the call.
 struct GenerationStart {
   const ReportModel& model;
   const std::string& prompt;               // what the model is given, template included
@@ -33,10 +31,9 @@ struct GenerationStart {
   const std::vector<std::size_t>& layers;  // those whose mean GenerationStep::rollout is
 };
 
-// A generated token at the moment it is chosen. Valid during the call.
-//
-// Joined, the texts are the report's text; a token that ends inside a character has none, and the one that completes
-// the character has all of it. Only a generation that is interrupted there ends without the character's beginning.
+// A generated token when it is chosen. Valid during the call. Joined, the texts are the report's text: a token that
+// ends inside a character has none, and the one that completes it has all of it. Only an interruption may lose a
+// beginning.
 struct GenerationStep {
   std::size_t index = 0;              // t
   const GeneratedToken& token;        // without its byte range, which tokens to come may widen
@@ -45,13 +42,13 @@ struct GenerationStep {
   std::span<const double> generated;  // on generated tokens 0 ... t - 1, with generated_columns
 };
 
-// What generate() refuses without having seen a model: Error(kUsage) for options that do not fit (no tokens, one head
-// with rollout or flow, discard). For callers that would first spend seconds on loading one.
+// Throws Error(kUsage) for options that do not fit whatever the model (no tokens, one head with rollout or flow,
+// discard), for callers that would first spend seconds on loading one.
 void check_generate_options(const GenerateOptions& options);
 
 // Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
-// for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory:
-// the message says how much they take, and what would be less; Cancelled when stopped before the first token.
+// for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory,
+// naming their size and a remedy; Cancelled when stopped before the first token.
 Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given);
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// What is asked of a generation with attribution (generate.h).
+// The options of a generation with attribution (generate.h).
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct GenerationStart;
 struct GenerationStep;
 
 struct GenerateOptions {
-  // What to compute. Used: method, heads, residual, mask_columns, layers, start_layer, words, flow_tolerance, top_k;
-  // normalize: none or receptive-field (values beside the plain ones); layers empty: all above start_layer.
+  // Used: method, heads, residual, mask_columns, layers, start_layer, words, flow_tolerance, top_k; normalize: none or
+  // receptive-field (values in addition to the plain ones); layers empty: all above start_layer.
   Settings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;
@@ -42,7 +42,7 @@ struct GenerateOptions {
   std::size_t threads = 0;                        // of rollout and flow; 0: one per hardware thread
   std::size_t max_memory = 0;                     // bytes of rows and report; 0: what the machine has
   std::function<void(std::string_view)> on_text;  // text as it comes, whole characters
-  // For who watches: once before the first token, then for each token at once. With rollout a step computes the rows of
+  // For observers: once before the first token, then for each token at once. With rollout a step computes the rows of
   // its position, which otherwise wait for others (rollout/incremental_rollout.h).
   std::function<void(const GenerationStart&)> on_start = {};
   std::function<void(const GenerationStep&)> on_token = {};
@@ -56,7 +56,6 @@ struct GenerateOptions {
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };
 
-// The table of its options, but for the settings (attribution/setting_options.h).
 std::span<const Option<GenerateOptions>> generate_options();
 
 }  // namespace attnflow

@@ -1,4 +1,4 @@
-// All tables of options: no name twice for who takes it, rows that set their own member, and a place in the documents.
+// All tables of options: names unique for each user, rows that set their own member, and a place in the documents.
 #include "attnflow/analysis/generate/generate_options.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,6 @@ TEST(Options, AreInTheDocuments) {
   });
 }
 
-// Another value of the same type.
 OptionValue changed(const OptionValue& value) {
   struct Change {
     OptionValue operator()(bool old) const { return !old; }

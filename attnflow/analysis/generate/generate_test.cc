@@ -51,7 +51,7 @@ TEST(Generate, RowsAreThoseOfTheLastPositionOfThePromptAndTheTokensBefore) {
     const Report report = generate(decoder, ByteCodec(), kPrompt, options);
     EXPECT_EQ(report.generation->text, "four five");
     EXPECT_EQ(report.generation->stopped, "end");
-    // Room for all that may come, as far as there are positions; the token that is said last is never appended.
+    // Room for all tokens, up to the number of positions; the last one said is never appended.
     EXPECT_EQ(decoder.reserved, std::min(kPromptTokens + options.tokens - 1, decoder.info().max_tokens));
     ASSERT_EQ(report.generation->tokens.size(), 10U);  // the end too
     EXPECT_TRUE(report.generation->tokens.back().special);
@@ -222,7 +222,6 @@ TEST(Generate, BeginsWithTokensThatAreGiven) {
   const Report own = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(own.generation->given, 0U);
   EXPECT_EQ(own.generation->tokens[1].choices[0].id, 'b');
-  // Given what the model chooses anyway: the same report.
   options.begin_with = {'a', 'b'};
   const Report same = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(same.generation->given, 2U);
@@ -230,7 +229,6 @@ TEST(Generate, BeginsWithTokensThatAreGiven) {
   EXPECT_EQ(same.rollout.span().size(), own.rollout.span().size());
   EXPECT_TRUE(std::equal(same.rollout.span().begin(), same.rollout.span().end(), own.rollout.span().begin()));
   EXPECT_EQ(test::notes_of(same.notes, NoteCode::kTokensGiven).size(), 1U);
-  // Another one: with its own probability among the model's choices.
   options.begin_with = {'a', 'x'};
   const Report branch = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(branch.generation->text, "axcd");
@@ -258,11 +256,9 @@ TEST(Generate, AnInterruptedGenerationKeepsWhatItHas) {
   EXPECT_EQ(report.raw.extent(1), 2U);
   EXPECT_TRUE(report.flow.empty());
   EXPECT_EQ(report.notes.size(), 3U);  // the sink, the flow, the end
-  // Before the first token there is nothing to keep.
   EXPECT_THROW(generate(decoder, ByteCodec(), kPrompt, options), Cancelled);
 }
 
-// Rules that leave no token end a text as anything does that goes wrong behind the first token.
 TEST(Generate, RulesThatLeaveNoTokenKeepWhatIsWritten) {
   ScriptedDecoder decoder("abc", kPromptTokens);
   std::string words;  // everything behind "b"
@@ -353,7 +349,6 @@ TEST(Generate, StepsAreTheRowsOfTheFinishedReport) {
       for (std::size_t j = 0; j < columns; ++j) EXPECT_NEAR(rows[t][j], prompt[j], kTolerance);
       for (std::size_t s = 0; s < t; ++s) EXPECT_NEAR(rows[t][columns + s], generated[s], kTolerance);
     }
-    // Whether somebody watches changes nothing.
     options.on_start = {};
     options.on_token = {};
     const Report alone = generate(decoder, ByteCodec(), kPrompt, options);

@@ -33,7 +33,7 @@ std::pair<std::size_t, std::size_t> GeneratedText::range(std::size_t t) const {
   const std::size_t end = ends_[t];
   const auto place = [&](std::size_t byte) { return byte < begins_.size() ? begins_[byte] : text_.size(); };
   if (begin == end) return {place(begin), place(begin)};
-  // The character of the last byte goes on to where the next one begins.
+  // The character of the last byte extends to the beginning of the next one.
   std::size_t behind = end;
   while (behind < begins_.size() && begins_[behind] == begins_[end - 1]) ++behind;
   return {place(begin), place(behind)};

@@ -1,4 +1,4 @@
-// Text that comes token by token, where a token may end inside a character.
+// Text that arrives token by token; a token may end inside a character.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,22 @@ namespace attnflow::internal {
 
 class GeneratedText {
  public:
-  // `said` (may be empty) gets the text as it comes, whole characters only. `begins`: nothing stands before the text,
-  // so the space that sets its first word apart is left out.
+  // `said` (may be empty) gets the text as it arrives, in whole characters. `begins`: no text precedes, so the space
+  // that separates its first word is left out.
   GeneratedText(const TextCodec& codec, std::function<void(std::string_view)> said, bool begins = false)
       : codec_(codec), said_(std::move(said)), begins_text_(begins) {}
 
   void add(std::int64_t id);
-  // No more tokens: what is no whole character until now is none.
+  // No more tokens: an incomplete character becomes U+FFFD.
   void finish();
 
   // UTF-8; every byte that is no part of a character is U+FFFD.
   const std::string& text() const { return text_; }
-  // After finish(): the bytes of text() that token t gave at least a part of; empty for a token that adds none.
+  // After finish(): the bytes of text() that token t contributed to; empty for a token that adds none.
   std::pair<std::size_t, std::size_t> range(std::size_t t) const;
 
  private:
-  // Moves whole characters from bytes_ to text_; with `last`, all that is left too.
+  // Moves whole characters from bytes_ to text_; with `last`, the rest too.
   void take(bool last);
 
   const TextCodec& codec_;

@@ -27,7 +27,7 @@ class Scorer {
       if (options.generated_columns) scores.generated = Tensor<double>({tokens, tokens});
       scores.sums.resize(tokens);
     }
-    // Only where blank-out was asked for is it wrong that the tokenizer has nothing to blank with.
+    // A tokenizer without a blank token is an error only if blank-out was requested.
     asked_ = report.settings.wants(Method::kBlankOut);
     blank_ = asked_ || !options.check_tokens.empty() ? find_blank_token(codec, decoder.info())
                                                      : try_find_blank_token(codec, decoder.info());
@@ -38,7 +38,7 @@ class Scorer {
     }
   }
 
-  // Of generated token t, the tokens in order. Whether there is anything left to do for those behind it.
+  // Scores generated token t; call with the tokens in order. Returns whether later ones need anything.
   bool score(std::size_t t) {
     GeneratedToken& token = report_.generation->tokens[t];
     if (!token.target) return false;
@@ -48,7 +48,7 @@ class Scorer {
     const bool waits = !options_.check_tokens.empty() && t < options_.check_tokens.back();
     if (report_.scores.empty() && !agrees) return waits;
     const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
-    // Where nobody asked for blank-out, it is asked of the prompt alone, which agreement looks at.
+    // Without a request for blank-out, only the prompt is blanked, for agreement.
     const TextQuestion of_prompt = question_of(token, asked_);
     const std::optional<BlankOut> blanked = agrees ? blanked_of(of_prompt) : std::nullopt;
     for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
@@ -65,7 +65,7 @@ class Scorer {
     return asked_ || agreement_is_cheap(decoder_.info().parameters, tokens_, groups_.size());
   }
 
-  // About the prediction that chose a token: of the prompt's tokens, or of all before it.
+  // About the prediction that chose a token: for the prompt's tokens, or for all before it.
   TextQuestion question_of(const GeneratedToken& token, bool of_all) {
     TokenGroups groups = groups_;
     for (std::size_t position = prompt_; of_all && position < input_.ids.size(); ++position) {

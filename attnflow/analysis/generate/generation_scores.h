@@ -1,12 +1,12 @@
-// What methods beside the graph say of each generated token, and how far the maps of the first tokens are right.
+// Scores by methods outside the graph for each generated token, and how far the maps of the first tokens are right.
 //
-// Generated token t is explained as the prediction behind the prompt and the t tokens before it, against what it was
-// compared with (GeneratedToken::target): each method is asked n times, of inputs that grow by one token. Scores of the
-// prompt are Report::scores; those of tokens generated before are MethodScores::generated where they are kept, else
-// their sum is the part "earlier generated tokens", so that scores and parts add up either way.
+// Generated token t is explained as the prediction after the prompt and the t tokens before it, against its
+// GeneratedToken::target: each method runs n times, on inputs that grow by one token. Scores of the prompt are
+// Report::scores; those of earlier generated tokens are MethodScores::generated if kept, else their sum is the part
+// "earlier generated tokens", so that scores and parts add up either way.
 //
-// Agreement with blank-out (report/report_scores.h) is given where blank-out is asked for, else of as many tokens from
-// the first as are cheap together (methods/score_methods.h).
+// Agreement with blank-out (report/report_scores.h) is given if blank-out is requested, else for as many first tokens
+// as are cheap together (methods/score_methods.h).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@
 namespace attnflow::internal {
 
 // Fills Report::scores and the agreement of its generated tokens, which have targets, with their notes. A stop leaves
-// no scores, but the agreements found so far, and a note. Throws as the methods do; what agreement alone would have
-// needed ends that silently. `ids`: of the prompt; `groups`: its positions behind each of the report's input tokens.
+// no scores, but the agreements found so far, and a note. Throws as the methods do; an error in what only agreement
+// needs ends it silently. `ids`: of the prompt; `groups`: its positions for each of the report's input tokens.
 void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
                            const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report);
 

@@ -45,7 +45,6 @@ void GenerationSink::layer(std::size_t layer, std::size_t query_begin, TensorVie
   keep(layer, query_begin, attention, fused_rows(attention, options_.mixing, query_begin));
 }
 
-// Earlier positions are always needed: their values.
 void GenerationSink::terms(const LayerTerms& terms) {
   keep(terms.layer, terms.query_begin, terms.attention, contributions_->rows(terms));
 }
@@ -112,7 +111,7 @@ Tensor<double> GenerationSource::raw(const RowQuestion& question, const Attribut
                  [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
 }
 
-// All rows are down to the sink's start_layer, which the question's is.
+// All rows go down to the sink's start_layer, which is the question's.
 Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
   return rows_of(question, columns_of(question),
                  [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
@@ -134,7 +133,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
   std::vector<std::optional<double>> shares(targets.size());
   gradients_of(model);  // made once, by this thread
   ParallelOptions own_parallel = parallel;
-  // The engine's threads are others: no more of ours than there are processors.
+  // The engine has its own threads: ours are at most as many as there are processors.
   own_parallel.threads = std::min(resolve_threads(parallel.threads), resolve_threads(0));
   if (parallel.progress) parallel.progress(0, targets.size());
   parallel_for(targets.size(), own_parallel, [&](std::size_t t, std::size_t) {
@@ -147,7 +146,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     shares[t] = found.negative_share;
     sources[t] = std::make_shared<GraphSource>(std::move(found.graph), /*causal=*/true);
   });
-  // Of all tokens the mean: either all have a share or none.
+  // The mean over all tokens: either all have a share or none.
   std::optional<double> mean;
   for (const std::optional<double>& share : shares) {
     if (share) mean = mean.value_or(0.0) + *share / static_cast<double>(shares.size());

@@ -1,4 +1,4 @@
-// What a generation keeps of the attention that passes by, and the sources of what its tokens depend on.
+// The attention that a generation keeps, and the sources of what its tokens depend on.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ class GenerationSink : public AttentionSink {
 
   // W_l[position], [position + 1]. `layer` from 1, position from first_row on.
   std::span<const double> raw(std::size_t layer, std::size_t position) const;
-  // Row of the product of the layers above start_layer up to `layer`.
+  // Row of the product of the layers from start_layer + 1 to `layer`.
   std::span<const double> rollout(std::size_t layer, std::size_t position) const;
   // The share of W_l[position], as the mean over heads before any step, that falls on position 0.
   double first_share(std::size_t layer, std::size_t position) const;
@@ -62,7 +62,6 @@ class GenerationSink : public AttentionSink {
     double first_share = 0.0;
   };
 
-  // Whether anything of these queries is kept.
   bool keeps(std::size_t layer, std::size_t query_end) const;
   void keep(std::size_t layer, std::size_t query_begin, TensorView<const float> attention,
             const Tensor<double>& weights);
@@ -74,7 +73,7 @@ class GenerationSink : public AttentionSink {
   AttentionGraph graph_;
 };
 
-// The rows that a generation has kept, as a source: of positions from first_row on, and of layers above start_layer.
+// The kept rows as a source: of positions from first_row on, and of layers above start_layer.
 class GenerationSource : public AttentionSource {
  public:
   // `sink` must outlive the source.
@@ -91,11 +90,10 @@ class GenerationSource : public AttentionSource {
   const GenerationSink& sink_;
 };
 
-// The graphs of generated tokens by relevance (graph/relevance_mixing.h): each token's own, since each is a prediction
-// of its own. `ids`: prompt and generated tokens. Each target's position chose its token and sees the ids up to it. The
-// sources, in the order of the targets, know the positions up to their own. About four passes of the model over those
-// positions for each target, shared out among threads; O(L n^2) memory for each. Progress is in targets. Throws as
-// target_graph(), and Cancelled.
+// The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `ids`:
+// prompt and generated tokens. Each target's position chose its token and sees the ids up to it, as does its source;
+// sources are in the order of targets. Each target takes about four passes over those positions, shared out among
+// threads, and O(L n^2) memory. Progress is in targets. Throws as target_graph(), and Cancelled.
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);

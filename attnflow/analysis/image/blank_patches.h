@@ -1,4 +1,4 @@
-// Pictures without some of their patches, in a color that says nothing.
+// Pictures with some patches in a neutral color.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,11 @@
 
 namespace attnflow {
 
-// Gives these patches of the grid, counted row by row, one color: a value for each channel, as the model is given them.
+// Gives these patches of the grid, counted row by row, one color: a value for each of the model's channels.
 void blank_patches(PixelInput& input, const ReportImage& grid, const ImageInfo& info,
                    std::span<const std::size_t> patches, std::span<const float> color);
 
-// A question about a picture whose patches become that color where they are blanked; `blank` is what it is called.
-// `input` and `grid` must outlive it.
+// A question about a picture; blanked patches get that color, named `blank`. `input` and `grid` must outlive it.
 ImageQuestion image_question(VisionModel& model, const PixelInput& input, const ReportImage& grid,
                              const std::vector<InputToken>& tokens, const ScoreTarget& target, std::vector<float> color,
                              std::string blank);

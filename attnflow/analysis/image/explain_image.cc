@@ -27,7 +27,7 @@
 namespace attnflow {
 namespace {
 
-// The longer side of the picture that a report carries: enough for a page, and no larger.
+// The longer side of the picture in a report: enough for a page.
 constexpr std::size_t kLongestShown = 640;
 
 std::string token_text(TokenRole role, std::size_t number) {
@@ -55,7 +55,7 @@ std::vector<InputToken> report_tokens(const ImageTokens& tokens) {
   return result;
 }
 
-// A model of few classes that sees little of a picture says of any photograph that it is one of them.
+// A model of few classes that sees little of a picture assigns any photograph to one of them.
 void note_few_classes(Report& report, const ModelInfo& info) {
   constexpr std::size_t kFew = 20;
   const ReportImage& image = *report.input.image;
@@ -93,8 +93,8 @@ void check_explain_image_options(const ExplainOptions& options) {
   if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
 }
 
-// Scores of what the model says, or of what is asked for. A blank patch has the color that its preprocessing takes for
-// the middle, or is black where it takes none.
+// Scores of the predicted or requested class. A blank patch has the color that the preprocessing takes for the middle,
+// or is black if it takes none.
 void add_scores(Report& report, VisionModel& model, const ImageProcessor& processor, const PixelInput& input,
                 const ReportTarget& target, const ExplainOptions& options) {
   ImageQuestion question = image_question(model, input, *report.input.image, report.input.tokens, score_target(target),
@@ -166,11 +166,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.notes = info.notes_for(n);
   if (info.head != ModelHead::kClassification) report.notes.emplace_back(NoteCode::kNoHead);
 
-  // Everything that can be wrong with the options is found before the model runs.
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
-  // Maps of attention end in the class token, whose prediction they are checked against.
+  // Maps of attention end in the class token, so its prediction is what they are checked against.
   const ReportQuestion question = resolve_question(report, options);
   const std::size_t shown = question.settings.output_token;
   const bool checks = options.check && !explains && info.head == ModelHead::kClassification && shown == 0 &&

@@ -1,8 +1,8 @@
 // Which patches of a picture did a vision model draw on?
 //
 // The picture goes through the model's own preprocessing (image/image_processor.h) and becomes a grid of patches, each
-// a token, behind tokens that stand for no place: the class token, DeiT's distillation token, DINOv2's registers. From
-// there on a picture is explained as a text is, and the report says where in the picture each token lies.
+// a token, after tokens that stand for no place: the class token, DeiT's distillation token, DINOv2's registers. After
+// that a picture is explained as a text is, and the report gives each token's place in the picture.
 #pragma once
 
 #include <string>
@@ -15,21 +15,20 @@
 
 namespace attnflow {
 
-// What the model is given, the tokens that it makes of it, and where they lie.
+// The model's input, its tokens, and their places.
 struct ImageInput {
   PixelInput input;
   std::vector<InputToken> tokens;
   ReportImage image;
 };
 
-// `name` is the picture's, for titles. A strip on the right or below that makes no whole patch is left out. Throws as
+// `name` is the picture's, for titles. Leaves out a strip on the right or below that makes no whole patch. Throws as
 // pixel_values() does.
 ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
                        const ModelInfo& info);
 
-// Tokens are named "[CLS]", "[DIST]", "[REG 1]" and "3,4": the patch of row 3 and column 4, from 0. Words, certificates
-// and the rest of the options mean what they mean for a text; those for text alone (words, candidates, referents) are
-// Error(kUsage).
+// Tokens are named "[CLS]", "[DIST]", "[REG 1]" and "3,4": the patch of row 3 and column 4, from 0. Options mean what
+// they mean for a text; those for text alone (words, candidates, referents) are Error(kUsage).
 Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
                      const std::string& name, const ExplainOptions& given);
 

@@ -91,7 +91,7 @@ TEST(ImageInput, LeavesOutAStripThatMakesNoPatch) {
   EXPECT_EQ(made.image.input_height, 12U);
   EXPECT_EQ(made.image.input_channels, 3U);
   ASSERT_EQ(made.input.pixels.shape(), (Shape{3, 12, 16}));
-  // The pixel beside the strip is the picture's own.
+  // The pixel next to the strip is the picture's own.
   const auto expected = static_cast<float>((static_cast<double>(picture.rgb(11, 15, 2)) / 255.0 - 0.5) / 0.25);
   EXPECT_NEAR(made.input.pixels(2, 11, 15), expected, 1e-6F);
 }
@@ -177,7 +177,7 @@ TEST(ExplainImage, KeepsAttentionAndThePicture) {
   EXPECT_EQ(report.rollout, explain(model).rollout);
   const auto bytes = std::as_bytes(std::span(report.input.image->png));
   EXPECT_EQ(decode_picture(bytes, "kept").rgb, random_picture(12, 16, 1).rgb);
-  // A large one is made smaller, in its proportions.
+  // A large picture shrinks in proportion.
   options.keep_attention = false;
   options.settings.methods = {Method::kRaw};
   const Report large = explain(model, options, 8, 1280);

@@ -19,15 +19,14 @@
 namespace attnflow {
 namespace {
 
-// Pixels of the longer side of what is embedded: twice what a page shows, and a small strip's panels less.
+// Pixels of the longer side of an embedded picture: twice what a page shows, and less for a small strip's panels.
 constexpr std::size_t kOverlaySide = 512;
 constexpr std::size_t kLayerSide = 224;
 constexpr double kOverlayHeight = 220.0;
 constexpr double kLayerHeight = 96.0;
-// A picture below this size is enlarged by repeating its pixels, so that one sees them.
+// A picture below this size is enlarged by repeating its pixels, so that they are visible.
 constexpr std::size_t kSmallPicture = 96;
 
-// What one output token depends on at one layer.
 struct ImageRow {
   Tensor<double> patches;  // [rows, columns]
   double largest = 0.0;
@@ -68,7 +67,6 @@ class Maps {
   // Scores of the prediction; `largest` of either sign.
   ImageRow score_row(Method method) const { return row_of(method_scores(report_, method)->values.data()); }
 
-  // Of one number a token.
   ImageRow row_of(const double* from) const {
     const std::size_t n = report_.input.tokens.size();
     ImageRow result;

@@ -1,12 +1,12 @@
 // Figures of a picture's report: maps of what an output token drew on, laid over the picture.
 //
 // Views:
-//   overlay   the picture, and over it a map for each method: the last layer computed, or the one asked for
+//   overlay   a map over the picture for each method: the last layer computed, or the requested one
 //   layers    a row of small maps for each method, one for each layer, on one scale
-//   overview  both below each other
+//   overview  overlay above layers
 //
-// Colours go from 0 to the largest value of a patch that the panel (for layers: the row) shows. What lies on tokens
-// that are no patches has no place in the picture: each panel's caption says how much that is.
+// Colors go from 0 to the largest value of a patch in the panel (for layers: the row). Each panel's caption says how
+// much lies on tokens that are no patches.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct ImageFigureOptions {
   PicturePageOptions page = {};             // size of the file and its text; without notes, captions are left out too
 };
 
-// Throws Error(kUsage): a report of no picture, or an output token, layer or method that it does not hold;
-// Error(kBadFile) when the picture that it carries cannot be decoded.
+// Throws Error(kUsage) for a report of no picture, or an output token, layer or method that it does not hold;
+// Error(kBadFile) when its picture cannot be decoded.
 PicturePage image_page(const Report& report, const ImageFigureOptions& options = {});
 
 }  // namespace attnflow

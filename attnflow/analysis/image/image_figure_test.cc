@@ -62,7 +62,6 @@ TEST(ImagePage, OverviewHasAMapForEachMethodAndAStripForEach) {
     for (std::size_t t = 0; t < kFirst + kPatches; ++t) total += (*values[m])(2, 0, t);
     const double special = (*values[m])(2, 0, 0) + (*values[m])(2, 0, 1);
     EXPECT_EQ(panel.caption, std::to_string(std::lround(100.0 * special / total)) + "% on tokens that are not patches");
-    // 16 x 12 pixels, the longer side 512.
     EXPECT_EQ(decoded(panel).width(), 512U);
     EXPECT_EQ(decoded(panel).height(), 384U);
     const PictureRow& strip = page.rows[m + 1];
@@ -94,7 +93,7 @@ TEST(ImagePage, AMapOfPatchesHasTheColoursOfItsValues) {
     const std::size_t y = (p / 4 * 2 + 1) * map.height() / 6;
     const std::size_t x = (p % 4 * 2 + 1) * map.width() / 8;
     const std::array<std::uint8_t, 3> expected = picture_color(report.rollout(1, 0, kFirst + p) / top);
-    // The map is kept in float32: a value at a border between two colours may fall to either side.
+    // The map is kept in float32: a value at a border between two colors may fall to either side.
     for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(map.rgb(y, x, c), expected[c], 1) << p;
   }
 }
@@ -102,7 +101,7 @@ TEST(ImagePage, AMapOfPatchesHasTheColoursOfItsValues) {
 TEST(ImagePage, OutlinesThePatchThatIsTheOutputToken) {
   ExplainOptions options;
   options.settings.output_token = parse_output_token("2,1");
-  // A strip of 3 columns and 2 rows of pixels is seen by no patch.
+  // No patch covers a strip of 3 columns and 2 rows of pixels.
   const Report report = report_of(options, 14, 19);
   const PicturePage page = image_page(report);
   EXPECT_TRUE(mentions(page.subtitles, "Attribution for the patch in row 3, column 2"));
@@ -132,7 +131,6 @@ TEST(ImagePage, SaysWhatWasComputedForOtherTokensOnly) {
   EXPECT_EQ(page.rows[0].panels.size(), 3U);
   options.methods = {Method::kFlow};
   expect_error(ErrorKind::kUsage, {"found flow"}, [&] { image_page(report, options); });
-  // Nothing on any patch is no reason to fail.
   options.output_token = 0;
   EXPECT_EQ(image_page(report, options).rows[0].panels[1].caption, "nothing on any token");
 }

@@ -1,4 +1,4 @@
-// A model of pictures whose answers and attention are known: tests of what is done with pictures, without a backend.
+// A model of pictures with known answers and attention, for tests without a backend.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@
 
 namespace attnflow {
 
-// Patches of 4 x 4 pixels behind a class token and a register. A class's logit is the sum over patches of an effect
-// times the mean of the patch's values, so what removing a patch does is known; attention is seeded and the same for
-// every picture of as many patches. Where a favourite is set, the class token looks at it in every layer.
+// Patches of 4 x 4 pixels after a class token and a register. A class's logit is the sum over patches of an effect
+// times the mean of the patch's values, so the effect of removing a patch is known. Attention is seeded, the same for
+// all pictures with equally many patches. The class token looks at any favorite in every layer.
 class PictureModel : public VisionModel, public Gradients<PixelInput> {
  public:
   static constexpr std::size_t kPatch = 4;
@@ -105,7 +105,7 @@ class PictureModel : public VisionModel, public Gradients<PixelInput> {
     return AttentionStack(std::move(weights));
   }
 
-  // What the patch adds to the class's logit for each unit of its mean.
+  // The patch's effect on the class's logit for each unit of its mean.
   double effect(std::size_t label, std::size_t patch) const {
     if (favourite && *favourite == patch) return label == 1 ? 6.0 : 0.0;
     return 0.1 * static_cast<double>((7 * patch + 3 * label) % 5) - 0.2;
@@ -161,7 +161,7 @@ inline ImageModel picture_model(std::optional<std::size_t> favourite = std::null
   return result;
 }
 
-// Light enough that what speaks for a class does so in every picture.
+// Light enough that a patch for a class is so in every picture.
 inline Picture random_picture(std::size_t height, std::size_t width, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Picture picture;

@@ -11,7 +11,7 @@ namespace {
 bool same_input(const TextInput& a, const TextInput& b) { return a.ids == b.ids && a.type_ids == b.type_ids; }
 bool same_input(const PixelInput& a, const PixelInput& b) { return a.pixels == b.pixels; }
 
-// Inputs that are held at once; pictures are large.
+// Inputs held at once; pictures are large.
 constexpr std::size_t kChunk = 64;
 
 template <typename Question, typename Input>
@@ -22,7 +22,6 @@ BlankOut blank_each(const Question& question, const Input& whole) {
   const ProgressFunction progress = question.phases ? question.phases("inputs with a blank run") : ProgressFunction{};
   if (progress) progress(0, count + 1);
   for (std::size_t begin = 0; begin <= count; begin += kChunk) {
-    // The input itself comes first.
     std::vector<Input> inputs;
     const std::size_t end = std::min(begin + kChunk, count + 1);
     for (std::size_t i = begin; i < end; ++i) {
@@ -35,7 +34,7 @@ BlankOut blank_each(const Question& question, const Input& whole) {
       if (i == 0) {
         result.value = values[0];
       } else {
-        // Where nothing was replaced: exactly 0, not the rounding of another batch.
+        // Nothing was replaced there: exactly 0, not the rounding of another batch.
         const bool same = same_input(inputs[i - begin], whole);
         result.blanked[i - 1] = same ? result.value : values[i - begin];
       }

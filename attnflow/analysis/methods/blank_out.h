@@ -1,12 +1,11 @@
-// Blank-out: how far a prediction falls when a token is replaced by one that says nothing.
+// Blank-out: how far a prediction falls when a token is replaced by a neutral one.
 //
 // Definition. With F(x) the target's value and x_j the input whose token j (all tokens of word j; patch j) is blanked,
 //
 //     s_j = F(x) - F(x_j),
 //
-// above 0 where the token speaks for the target. It takes the model at its word: nothing about its inside is assumed.
-// But tokens are blanked one at a time, so of two that say the same neither counts; and an input with a hole in it is
-// not one that the model was trained on.
+// above 0 if the token speaks for the target. It assumes nothing about the inside of the model. But tokens are blanked
+// one at a time, so of two that say the same neither counts; and the model was not trained on inputs with holes.
 //
 // Cost: n + 1 runs of the model. A token that is blank already scores exactly 0. Deterministic.
 //

@@ -1,7 +1,6 @@
 // Input times gradient: what each token's embedding contributes to a prediction, to first order.
 //
-// Definition. With e_j the embedding that the first layer is given at position j, and g_j = dF / de_j the target's
-// gradient with respect to it,
+// Definition. With e_j the first layer's input embedding at position j, and g_j = dF / de_j the target's gradient,
 //
 //     s_j = g_j . e_j.
 //
@@ -9,7 +8,7 @@
 // e_j is set to 0, at this input only. With the rules of AttnLRP (model/model.h, BackwardRule) it is the relevance of
 // Achtibat et al. (2024), which layer norms and products of activations do not distort.
 //
-// Cost: one pass forward and one back. The scores of a word are those of its tokens together. Deterministic.
+// Cost: one forward and one backward pass. A word's score is the sum over its tokens. Deterministic.
 //
 // References:
 //   A. Shrikumar, P. Greenside, A. Shcherbina and A. Kundaje, Not Just a Black Box, 2016:

@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-// Gradients at points that are asked for at once: a batch for the threads, and little memory.
+// Gradients computed at once: a batch for the threads, and little memory.
 constexpr std::size_t kPointsAtOnce = 16;
 
 template <typename Question, typename Input>

@@ -1,19 +1,18 @@
 // Integrated gradients: a prediction's change from a blank input to this one, shared out among the tokens.
 //
-// Definition (Sundararajan, Taly & Yan 2017). With e_j the embedding that the first layer is given at position j, e'_j
-// that of the blank input, and F the target's value,
+// Definition (Sundararajan, Taly & Yan 2017). With e_j the first layer's input embedding at position j, e'_j the blank
+// input's, and F the target's value,
 //
 //     s_j = (e_j - e'_j) . integral from 0 to 1 of dF/de_j (e' + t (e - e')) dt,
 //     sum_j s_j = F(e) - F(e').
 //
-// The blank input is this one with every token that stands for something replaced by the token of blank-out (special
-// tokens and the mask stay, as captum's tutorials for BERT have it), and of a picture the blank picture: so its
-// positions and segments are those of the input, which the differences e_j - e'_j leave out.
+// The blank input has blank-out's token in place of every token that stands for something (special tokens and the mask
+// stay, as in captum's tutorials for BERT), or is the blank picture. Its positions and segments cancel in e_j - e'_j.
 //
-// Method. Gauss-Legendre quadrature with `steps` points, captum's default rule: exact for polynomials of degree
-// 2 steps - 1. What the sum misses is the report's MethodScores::error(), and says whether the steps were enough.
+// Method. Gauss-Legendre quadrature with `steps` points, captum's default rule: exact for polynomials up to the degree
+// 2 steps - 1. MethodScores::error() is what the sum misses, and shows whether the steps were enough.
 //
-// Cost: `steps` + 2 passes forward and back, in batches. Deterministic.
+// Cost: `steps` + 2 forward and backward passes, in batches. Deterministic.
 //
 // References:
 //   M. Sundararajan, A. Taly and Q. Yan, Axiomatic Attribution for Deep Networks, ICML 2017:
@@ -38,7 +37,7 @@ struct IntegratedGradients {
   double change = 0.0;         // F(e) - F(e'), what they add up to but for the quadrature's error
 };
 
-// For models whose gradients can be taken at other embeddings (check_methods() says so). Throw as
+// For models whose gradients can be taken at other embeddings (see check_methods()). Throw as
 // check_integration_steps(); Error(kUsage) without a blank input; and as Gradients::input_gradients() does.
 IntegratedGradients integrated_gradients(const TextQuestion& question);
 IntegratedGradients integrated_gradients(const ImageQuestion& question);

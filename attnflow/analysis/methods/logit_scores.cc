@@ -28,7 +28,7 @@ Tensor<float> copy_of(TensorView<const float> values) {
   return {values.shape(), {values.span().begin(), values.span().end()}};
 }
 
-// The stream behind the last layer and the target's gradient there; the layers below are of no use here.
+// The stream after the last layer and the target's gradient there; the layers below are not needed.
 struct TopSink final : AttentionGradientSink {
   bool wants_layers() const override { return false; }
   void layer(const LayerGradients&) override {}
@@ -70,7 +70,7 @@ class LogitSink final : public AttentionSink {
     }
   }
 
-  // s, of each position.
+  // s, for each position.
   std::vector<double> direct() const {
     std::vector<double> scores(slope_.extent(0), 0.0);
     for (const Layer& layer : layers_) {
@@ -96,7 +96,7 @@ class LogitSink final : public AttentionSink {
     return waiting;
   }
   double embedding() const { return sum(layers_.front().before); }
-  // Of what attention blocks add but for what positions write into them: the difference of the streams around them.
+  // The part of what attention blocks add that no position writes: from the difference of the streams around them.
   double biases() const {
     double total = 0.0;
     for (const Layer& layer : layers_) total += sum(layer.behind) - sum(layer.before) - sum(layer.writes);

@@ -1,33 +1,32 @@
 // The logit shared out: what each token's attention writes into a prediction, directly.
 //
-// Problem. In a model whose norms come before its blocks (GPT-2, Llama, ViT) the residual stream is a sum: of the
-// embedding and of what each layer's attention and feed-forward block add. The target, a logit or a difference of two,
-// is a linear function of that sum but for the last norm. How much of it did each position write?
+// Problem. In a model whose norms come before its blocks (GPT-2, Llama, ViT) the residual stream is the sum of the
+// embedding and of what each layer's attention and feed-forward block add. Except for the last norm, the target, a
+// logit or a difference of two, is a linear function of that sum. How much of it did each position write?
 //
-// Definition (Ferrando et al. 2023). With u_i the target's gradient at the stream x^L_i behind the last layer, the last
-// norm's scale taken as a constant, T^l_ij what position j writes into position i in layer l (graph/layer_terms.h) and
+// Definition (Ferrando et al. 2023). With u_i the target's gradient at the stream x^L_i after the last layer, taking
+// the last norm's scale as constant, T^l_ij what position j writes into position i in layer l (graph/layer_terms.h) and
 // F the target's value,
 //
 //     s_j = sum_l sum_i u_i . T^l_ij,
 //     F = sum_j s_j + u . x^0 + sum_l u . FF^l + sum_l u . b^l + c,
 //
 // where FF^l is what layer l's feed-forward block adds, b^l the bias of its attention, and c what the last norm's shift
-// and the head's bias add. All are named as parts, so scores and parts add up to F (MethodScores::error()). Only what
-// is written straight into the positions that the head reads counts: what a token wrote elsewhere, and attention
-// carried on later, is the score of the position that it was carried from.
+// and the head's bias add. All are named as parts, so scores and parts add up to F (MethodScores::error()). Only direct
+// writes into the positions that the head reads count: what a token wrote elsewhere, and attention carried on later, is
+// credited to the position that carried it.
 //
-// Through the layers (ALTI-Logit). What a position writes, it has from others. With M^l the contributions of layer l by
-// ALTI (graph/alti_contributions.h), whose rows sum to 1, each write of layer l is carried on to the inputs of the
-// positions that it was made of:
+// Through the layers (ALTI-Logit). A position writes what it has from others. With M^l the contributions of layer l by
+// ALTI (graph/alti_contributions.h), whose rows sum to 1, each write of layer l is traced to its positions' inputs:
 //
 //     s'_j = sum_i u_i . x^0_i d_ij + sum_l [ sum_i,k u_i . T^l_ik (M^(l-1) ... M^1)_kj
 //                                           + sum_i u_i . FF^l_i (M^l ... M^1)_ij ].
 //
-// So embedding and feed-forward blocks belong to tokens, too, and what is left are biases: scores and parts add up to F
-// again.
+// So embedding and feed-forward blocks belong to tokens, too; scores and biases, the only parts left, again add up to
+// F.
 //
-// Cost: two passes forward, one of them for u; O(L n H d) besides for each position that the head reads,
-// and for s' what ALTI takes, O(L n^2) memory. Deterministic.
+// Cost: two forward passes, one of them for u; in addition O(L n H d) for each position that the head reads, and for s'
+// the cost of ALTI, O(L n^2) memory. Deterministic.
 //
 // References:
 //   J. Ferrando, G. I. Gallego, I. Tsiamas and M. R. Costa-jussa, Explaining How Transformers Use Context to Build
@@ -50,8 +49,8 @@ struct LogitScores {
 // Throws Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT).
 void check_logit_scores(const ModelInfo& info, Method method);
 
-// s, or for Method::kAltiLogit s'. Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) as
-// check_logit_scores(), and for a model that does not hand over terms and gradients; Cancelled.
+// s, or s' for Method::kAltiLogit. Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) as
+// check_logit_scores(), and for a model that does not give terms and gradients; Cancelled.
 LogitScores logit_scores(const TextQuestion& question, Method method = Method::kLogit);
 LogitScores logit_scores(const ImageQuestion& question, Method method = Method::kLogit);
 

@@ -54,7 +54,7 @@ class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
     output = fill({kLayers, kHeads, kWidth, kHidden});
     bias = fill({kLayers, kHidden});
     unembed = fill({kVocabulary, kHidden});
-    // Up the layers, in float32 as a model.
+    // Computed in float32 like a model.
     Tensor<float> x = streams;
     for (std::size_t l = 0; l < kLayers; ++l) {
       before.push_back(x);

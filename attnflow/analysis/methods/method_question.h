@@ -1,4 +1,4 @@
-// What methods beside the graph are asked: one prediction of one model for one input.
+// The question that methods outside the graph answer: one prediction of one model for one input.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,17 @@
 
 namespace attnflow {
 
-// ModelType: TextModel or VisionModel; Input: what it takes.
 template <typename ModelType, typename Input>
 struct MethodQuestion {
   ModelType& model;
   const Input& input;
   ScoreTarget target;
-  // The positions that each score is of: {0}, {1}, ... or those of words; together all positions, each once.
+  // The positions of each score: {0}, {1}, ... or those of words; together all positions, each once.
   TokenGroups groups;
-  // The input with something at these positions that says nothing, and what that is called: "[UNK]", "mean color".
+  // The input with these positions blanked, and the blank's name: "[UNK]", "mean color".
   std::function<Input(const std::vector<std::size_t>& positions)> blanked;
   std::string blank;
-  // The positions that stand for something of the input, all of which the blank input has blanked: no special tokens,
-  // not the mask that is predicted.
+  // The positions with content, all blanked in the blank input: no special tokens, and not the predicted mask.
   std::vector<std::size_t> content;
   std::string quantity = {};              // what the target's value is called; empty: by its kind
   std::size_t steps = kIntegrationSteps;  // integrated gradients
@@ -40,11 +38,11 @@ struct MethodQuestion {
 using TextQuestion = MethodQuestion<TextModel, TextInput>;
 using ImageQuestion = MethodQuestion<VisionModel, PixelInput>;
 
-// Without `blank` there is no `blanked`, and what needs it says so. Nothing is `content` yet. `input` must outlive it.
+// Without `blank` there is no `blanked`, and methods that need it throw. Leaves `content` empty. `input` must outlive
+// it.
 TextQuestion text_question(TextModel& model, const TextInput& input, const ScoreTarget& target, TokenGroups groups,
                            const std::optional<BlankToken>& blank);
 
-// Each group's sum of values of positions.
 std::vector<double> sums_of_groups(const std::vector<double>& values, const TokenGroups& groups);
 
 }  // namespace attnflow

@@ -1,11 +1,11 @@
-// The methods beside the graph that a report asks for, and what blank-out says of all its maps.
+// A report's methods outside the graph, and blank-out's check of all its maps.
 //
-// Questions are a TextQuestion or an ImageQuestion. In order: check_methods(), before the model runs; the report's
-// arrays of methods that aggregate; score_methods().
+// Questions are a TextQuestion or an ImageQuestion. Order: check_methods(), before the model runs; the report's arrays
+// of methods that aggregate; score_methods().
 //
-// Agreement (report/report_scores.h) costs a run of the model for each token. It is given where blank-out is asked for,
-// beside every explanation of one prediction that takes no more than kAgreementWork for it, and beside maps of
-// attention that end in the prediction where it takes no more than kCheckWork.
+// Agreement (report/report_scores.h) costs a run of the model for each token. It is given if blank-out is requested,
+// with every explanation of one prediction if it takes at most kAgreementWork, and with maps of attention that end in
+// the prediction if it takes at most kCheckWork.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@
 
 namespace attnflow {
 
-// Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model has nothing for: no head that predicts,
+// Throws Error(kUsage) or Error(kUnsupportedModel) for a method that the model does not support: no head that predicts,
 // no gradients. `steps`: MethodQuestion::steps.
 template <typename Input>
 void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t steps);
 
-// What one method beside the graph says, as one row. Throws as the method does, and Error(kUsage) for one that
-// aggregates. `blanked`: what blank_out() said of the same question, where it is known already.
+// One method's scores, as one row. Throws as the method does, and Error(kUsage) for one that aggregates. `blanked`: the
+// result of blank_out() for the same question, if already known.
 template <typename Question>
 MethodScores method_scores(Method method, const Question& question, const std::optional<BlankOut>& blanked = {});
 
@@ -36,14 +36,13 @@ MethodScores method_scores(Method method, const Question& question, const std::o
 template <typename Question>
 void score_methods(Report& report, const Question& question);
 
-// "logit difference": what a target's value is, for people.
+// The name of a target's value: "logit difference".
 std::string target_quantity(ScoreTarget::Kind kind);
 
-// What blank_out_agreement() has to know of a question.
 template <typename Question>
 BlankedInput blanked_input(const Question& question);
 
-// A note where integrated gradients miss much of what they share out: then they say little about single tokens.
+// Adds a note if integrated gradients miss much of the total: then they say little about single tokens.
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);
 
 }  // namespace attnflow

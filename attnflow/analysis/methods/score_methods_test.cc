@@ -70,7 +70,7 @@ TEST(BlankOut, BlanksAllPiecesOfAWordTogetherAndAnyNumberOfTokens) {
   TextInput without = input;
   without.ids[1] = without.ids[2] = kBlank;
   EXPECT_NEAR(found.blanked[1], model.value_at(SummingModel::wide(model.embed(without)), kDifference), 1e-6);
-  // More than are held at once.
+  // More inputs than are held at once.
   input.ids.assign(150, 7);
   input.ids[149] = 9;
   const BlankOut many = blank_out(question_of(model, input, kDifference));
@@ -87,7 +87,6 @@ TEST(GradientScores, AreSlopesTimesInputByFiniteDifferences) {
   const std::vector<double> scores = gradient_times_input_scores(question, BackwardRule::kGradient);
   const Tensor<double> embedding = SummingModel::wide(model.embed(input));
   for (std::size_t j = 0; j < input.ids.size(); ++j) {
-    // The slope along e_j itself.
     const auto moved = [&](double step) {
       Tensor<double> other = embedding;
       for (std::size_t d = 0; d < SummingModel::kWidth; ++d) other(j, d) *= 1.0 + step;

@@ -1,4 +1,4 @@
-// A model that is small enough to be written down: what methods beside the graph are checked against.
+// A model that can be written down, to check methods outside the graph:
 //
 //     h = sum_j A_j e_j,   logits = V tanh(h),   e_j [width], h [width]
 //
@@ -49,7 +49,7 @@ class SummingModel : public Encoder, private Gradients<TextInput> {
     return embedding;
   }
 
-  // In float64, so that finite differences can be taken.
+  // In float64, for finite differences.
   std::vector<double> hidden(const Tensor<double>& embedding) const {
     std::vector<double> h(kWidth, 0.0);
     for (std::size_t j = 0; j < embedding.extent(0); ++j) {
@@ -68,7 +68,7 @@ class SummingModel : public Encoder, private Gradients<TextInput> {
   static Tensor<double> wide(const Tensor<float>& values) {
     return {values.shape(), {values.span().begin(), values.span().end()}};
   }
-  // How much a logit counts for the target.
+  // A logit's weight in the target.
   double share(const ScoreTarget& target, std::size_t c) const {
     if (c == target.label) return 1.0;
     if (target.kind == ScoreTarget::Kind::kLogitAgainstRest) return -1.0 / static_cast<double>(classes_ - 1);
@@ -123,7 +123,7 @@ class SummingModel : public Encoder, private Gradients<TextInput> {
         double slope = 0.0;
         for (std::size_t c = 0; c < classes_; ++c) slope += share(targets[i], c) * static_cast<double>(head_(c, d));
         slope *= 1.0 - std::tanh(h[d]) * std::tanh(h[d]);
-        // The other rule is told apart by a factor.
+        // A factor identifies the other rule.
         if (options.rule == BackwardRule::kAttnLrp) slope *= 2.0;
         for (std::size_t j = 0; j < one.gradient.extent(0); ++j) {
           one.gradient(j, d) = static_cast<float>(place(j) * slope);

@@ -1,7 +1,6 @@
-// The value of one target for many inputs: what blank-out asks of a model.
-//
-// Classifiers run them in batches, other models one by one, with nothing kept but one row of logits. Values are in
-// float64 of float32 logits. Same inputs, same bits, whatever the number of threads.
+// The value of one target for many inputs, for blank-out. Classifiers run them in batches, other models one by one,
+// keeping one row of logits. Values are float64 of float32 logits. Same inputs, same bits, whatever the number of
+// threads.
 #pragma once
 
 #include <span>

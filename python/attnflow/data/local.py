@@ -1,4 +1,4 @@
-"""A corpus in one process, into Parquet files; work that was ended is resumed."""
+"""A corpus in one process, into Parquet files; interrupted work can be resumed."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def explain(
 ) -> int:
     """Explains every row of a dataset into a folder of Parquet files, and returns how many rows this call added.
 
-    dataset: an iterable of texts or mappings, such as a list, a generator, or a Hugging Face dataset (streamed or not). It
-        must have the same order every time.
-    folder: receives one file for every `rows_per_file` rows. Each file is written under a temporary name and then renamed,
-        so a file that exists is complete. A second call continues with the missing files; a killed process loses only the
-        file that it was working on. A folder made with other options, another model or another dataset is refused, as far
-        as names, types and the first text of each file tell.
+    dataset: an iterable of texts or mappings, such as a list, a generator, or a Hugging Face dataset (streamed or not),
+        in the same order every time.
+    folder: receives one file for every `rows_per_file` rows, written under a temporary name and then renamed, so a file
+        that exists is complete. A second call continues with the missing files; a killed process loses only its current
+        file. A folder made with other options, another model or another dataset is refused, as far as names, types and
+        the first text of each file tell.
     column: the column with the text.
-    target_column: for encoder-decoders, the column with the text that the decoder is given.
-    worker, workers: for several processes that share a folder: the number of this process, from 0, and how many there are.
+    target_column: for encoder-decoders, the column with the decoder's text.
+    worker, workers: for several processes that share a folder: this process's number, from 0, and their total.
 
-    If a row cannot be explained, its column `error` holds the message; an error in the model, the machine or the options
-    stops the work. schema() describes the columns, and read() returns the table.
+    If a row cannot be explained, its column `error` holds the message; an error in the model, the machine or the
+    options stops the work. schema() describes the columns, and read() returns the table.
     """
     if rows_per_file < 1 or not 0 <= worker < workers:
         raise Error(
@@ -82,7 +82,7 @@ def explain(
     return added
 
 
-# Tables that are iterables of something else than rows, by a method that they have, and what makes rows of them.
+# Tables that iterate over something other than rows, by a method that they have, and the call that gives rows.
 _TABLES = {
     "iterrows": 'to_dict("records")',  # pandas
     "to_pylist": "to_pylist()",  # PyArrow's tables and arrays
@@ -92,7 +92,7 @@ _TABLES = {
 
 
 def _require_rows(dataset: Any) -> None:
-    """Before the first row is explained: rows, and what writes them."""
+    """Before the first row is explained: checks the rows and the packages that write them."""
     advice = next((f"; pass its {rows}" for method, rows in _TABLES.items() if hasattr(dataset, method)), "")
     if advice or isinstance(dataset, str | Mapping) or not (_is_indexed(dataset) or isinstance(dataset, Iterable)):
         raise Error(
@@ -108,7 +108,7 @@ def _require_rows(dataset: Any) -> None:
 
 
 def _rows_in(path: Path) -> int:
-    """Of a file that is there; the last of a dataset that has grown since has too few."""
+    """The number of rows in an existing file; the last of a dataset that has grown since has too few."""
     if not path.exists():
         return 0
     import pyarrow.parquet as pq
@@ -118,7 +118,7 @@ def _rows_in(path: Path) -> int:
 
 
 def _refuse_beyond(place: Path, rows: int, rows_per_file: int) -> None:
-    """Files with rows behind the last one of the dataset are of another one."""
+    """Files with rows after the last one of the dataset belong to another one."""
     for path in sorted(place.glob("rows-*.parquet")):
         number = int(path.stem.split("-")[1])
         kept = _rows_in(path)
@@ -158,9 +158,7 @@ def read(folder: str | os.PathLike[str]) -> pyarrow.Table:
 
 
 def _parts(dataset: Iterable[Any], size: int) -> Iterator[tuple[int, int, Any]]:
-    """The number of each part, how many rows it has, and a function that gives them. What can be asked for single rows is
-    only read where it is needed.
-    """
+    """Each part's number, number of rows, and a function for them, which alone reads a dataset that can be indexed."""
     if _is_indexed(dataset):
         whole: Any = dataset
         for number, begin in enumerate(range(0, len(whole), size)):
@@ -180,12 +178,12 @@ def _is_indexed(dataset: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Of an option: arrays, ranges and other sequences."""
+    """An option's arrays, ranges and other sequences as plain values."""
     return value.tolist() if hasattr(value, "tolist") else list(value)
 
 
 def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
-    """Writes what the folder's rows are made by, or compares it."""
+    """Writes what the folder's rows are made with, or compares it."""
     # Threads change no number.
     asked = {
         name: value for name, value in sorted(explainer.options.items()) if value is not None and name != "threads"
@@ -224,7 +222,7 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _replace(path: Path, content: bytes, only_new: bool = False) -> None:
-    """A whole file or none, whenever the process ends; with `only_new`, what another one wrote first stays."""
+    """Writes a whole file or none, even if the process is killed; with `only_new`, an existing file stays."""
     beside = path.with_name(f".{path.name}-{uuid.uuid4().hex}.tmp")
     try:
         _write_through(open(beside, "wb"), content)

@@ -9,12 +9,12 @@ from attnflow.data.rows import Explainer, row_options, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 
-# What makes a model and its tokenizer in the process that uses them.
+# Makes a model and its tokenizer in the process that uses them.
 Load = Callable[[], tuple[Any, Any]]
 
 
 class Worker:
-    """What an actor holds: the model, loaded once."""
+    """An actor's model, loaded once."""
 
     def __init__(self, load: Load, column: str, target_column: str | None, index: str | None, options: Any) -> None:
         import torch
@@ -24,7 +24,7 @@ class Worker:
         self._index = index
 
     def __call__(self, batch: Any) -> Any:
-        """A table of the dataset's columns to one of the schema."""
+        """Turns a table of the dataset's columns into one of the schema."""
         return table_of([self._explainer.row(_number_of(row, self._index), row) for row in batch.to_pylist()])
 
 
@@ -56,12 +56,12 @@ def explain_ray(
     gpus: float = 0,
     **options: Unpack[TextOptions],
 ) -> Any:
-    """Explains every row of a ray.data.Dataset. Returns a dataset with the columns of schema(), for write_parquet() and others.
+    """Explains every row of a ray.data.Dataset; returns a dataset with schema()'s columns, for write_parquet() and
+    others.
 
     load: a function without arguments that returns (model, tokenizer). It runs once in each of the `workers`.
-    index: the column that holds the row's number, kept as `index` in the result; -1 without it. Ray does not keep the order
-        of rows.
-    cpus, gpus: the resources of the cluster that one worker takes. On CPUs, a worker uses `threads` threads, 1 by default.
+    index: the column with the row's number, kept as `index`; -1 without it. Ray does not keep the order of rows.
+    cpus, gpus: a worker's resources in the cluster. On CPUs, a worker uses `threads` threads, 1 by default.
     """
     try:
         import ray.data

@@ -1,4 +1,4 @@
-"""What is kept of a report in a corpus, and how a row of text becomes one."""
+"""A report's row in a corpus, and how a row of text becomes one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def schema() -> pyarrow.Schema:
 
 
 def row_of(report: Report) -> dict[str, Any]:
-    """The last layer's row of the report's output token, and what the model said."""
+    """The last layer's row of the report's output token, and the model's prediction."""
     found: dict[str, Any] = {
         "tokens": report.tokens,
         "special": report.special,
@@ -69,7 +69,7 @@ def row_of(report: Report) -> dict[str, Any]:
 
 
 def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of every row; what is wrong with them is an error."""
+    """The options of every row; refuses wrong ones."""
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
         raise Error("keep_attention: expected False for a corpus, whose rows hold no attention, found True")
@@ -92,15 +92,15 @@ class Explainer:
         self.tokenizer = tokenizer
         self.column = column
         self.target_column = target_column
-        # What would be wrong with every row ends the work before it begins.
+        # Faults of every row end the work before it begins.
         self.options = row_options(options)
         check_target(model, target_column is not None)
         if self.options.get("words"):
             require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at fault, its
-        column `error` says so; an error in the model, the machine or the options is raised.
+        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at
+        fault, its column `error` says so; errors in the model, the machine or the options are raised.
         """
         found: dict[str, Any] = {"index": index}
         try:
@@ -137,7 +137,7 @@ class Explainer:
         return unicode_text(column, value, "bad_input")
 
 
-# Options that name places or words, which one text has and another has not.
+# Options that name places or words, which differ between texts.
 _OF_TEXT = ("output_token", "mask_columns", "referents")
 
 
@@ -146,7 +146,7 @@ def _is_of_row(error: Error) -> bool:
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
-    """Rows as a table of the schema; what a row lacks is absent."""
+    """Rows as a table of the schema; missing values are null."""
     import pyarrow as pa
 
     made = schema()

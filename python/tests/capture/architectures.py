@@ -1,9 +1,9 @@
-"""Is attention captured right, family by family? Tiny models with random weights, against the family's own output_attentions.
+"""Is attention captured right, family by family? Tiny random models, against their own output_attentions.
 
-    architectures.py      prints the table that stands in docs/python.md
+    architectures.py      prints the table in docs/python.md
 
-A family is `captured` (its attention function was exchanged), `asked` (it has its own attention functions, and was asked
-for output_attentions), or refused with a reason. What is kept has to be that of attn_implementation="eager" to 1e-5.
+A family is `captured` (its attention function was replaced), `asked` (it has its own attention functions, and was asked
+for output_attentions), or refused with a reason. Captured weights must equal attn_implementation="eager" to 1e-5.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from reference.attention_graph import joint_attention
 
 TOLERANCE = 1e-5  # of weights of at most 1 in float32
 
-# Whatever of these a configuration knows makes it small.
+# Applied where a configuration has the option.
 SMALL: dict[str, Any] = {
     **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "emb_dim", "hidden_dim", "embed_dim"), 32),
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers"), 2),
@@ -54,7 +54,7 @@ SMALL: dict[str, Any] = {
 
 @dataclass
 class Family:
-    """A type of models, and what its smallest configuration needs besides."""
+    """A type of models, and the requirements of its smallest configuration."""
 
     name: str  # of its configuration
     given: dict[str, Any] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def inputs_of(model: Any) -> dict[str, Any]:
 
 @dataclass
 class Outcome:
-    """What became of a family; `error` is the largest difference of a weight."""
+    """A family's result; `error` is the largest difference of a weight."""
 
     how: str  # captured, asked, refused
     error: float = 0.0
@@ -166,7 +166,7 @@ class Outcome:
 
 
 def outcome_of(family: Family) -> Outcome:
-    """Raises what is no refusal of attnflow."""
+    """Raises anything but attnflow's refusals."""
     model = family.build()
     inputs = inputs_of(model)
     try:

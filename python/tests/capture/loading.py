@@ -1,4 +1,4 @@
-"""Models of tests/golden as transformers loads them, and what all tests of loaded models import."""
+"""Models of tests/golden as transformers loads them, and common imports of their tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ transformers.logging.set_verbosity_error()
 MODELS = ROOT / "tests" / "golden" / "models"
 DECODERS = ROOT / "tests" / "golden" / "decoders"
 BERT = MODELS / "bert_masked_lm"
-# By the last word of a model's name; decoders stand in a folder of their own.
+# By the last word of a model's name; decoders are in a separate folder.
 KINDS: dict[str, Any] = {
     "lm": transformers.AutoModelForMaskedLM,
     "classification": transformers.AutoModelForSequenceClassification,

@@ -1,6 +1,6 @@
-"""Runs the notebooks of the documentation; as a program, writes their outputs anew.
+"""Runs the notebooks of the documentation; as a program, updates their outputs.
 
-notebooks.py      runs docs/notebooks/*.ipynb and keeps what they say, without pages, of which a cell has 500 KB
+notebooks.py      runs docs/notebooks/*.ipynb and keeps their outputs without pages, 500 KB per cell
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def executed(path: Path) -> Any:
-    """The notebook with its outputs; what a cell raises is raised."""
+    """The notebook with its outputs; a cell's exception is raised."""
     notebook = nbformat.read(path, as_version=4)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     NotebookClient(
@@ -28,7 +28,7 @@ def executed(path: Path) -> Any:
 
 
 def without_pages(notebook: Any) -> Any:
-    """What is worth keeping: texts and figures, nothing of the run."""
+    """Keeps texts and figures, nothing of the run."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):

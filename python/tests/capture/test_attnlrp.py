@@ -21,7 +21,7 @@ def of(*shape: int, positive: bool = False) -> Any:
 
 
 def by_rules(function: Function, *given: Any) -> tuple[Any, tuple[Any, ...]]:
-    """What it gives, and the gradient of its sum at what it is given."""
+    """The result, and its sum's gradient at the arguments."""
     with rules(torch.nn.Identity()):
         value = function(*given)
         return value.detach(), torch.autograd.grad(value.sum(), given, allow_unused=True)

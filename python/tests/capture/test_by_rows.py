@@ -25,7 +25,7 @@ CAPTURE = sys.modules["attnflow.capture"]  # the module; attnflow.capture is its
 
 
 def models(kind: Any, **more: Any) -> tuple[Any, Any]:
-    """With a kernel, and the same weights in eager."""
+    """One model with a kernel, and the same weights in eager."""
     torch.manual_seed(1)
     build, its = kind
     made = []
@@ -37,7 +37,7 @@ def models(kind: Any, **more: Any) -> tuple[Any, Any]:
 
 
 def inputs(tokens: int, batch: int = 2) -> dict[str, Any]:
-    """The second of them with padding."""
+    """The second input has padding."""
     ids = torch.randint(5, 50, (batch, tokens), generator=torch.Generator().manual_seed(2))
     mask = torch.ones_like(ids)
     mask[1:, -9:] = 0
@@ -81,7 +81,7 @@ class ByRows(PackageTest):
                         )
 
     def test_rows_are_fused_to_the_same_bits(self) -> None:
-        """Of weights that no product of matrices rounds."""
+        """With weights that no product of matrices rounds."""
         torch.manual_seed(3)
         query, key, value = torch.randn(2, 4, 300, 300), torch.randn(2, 4, 300, 8), torch.randn(2, 4, 300, 8)
 

@@ -161,7 +161,7 @@ class Traps(PackageTest):
         with torch.no_grad():
             alone = model(input_ids=ids).logits
             asked = model(input_ids=ids, output_attentions=True).logits
-        # Once transformers mends it, nothing is refused any more.
+        # When transformers fixes it, nothing needs to be refused.
         self.assertGreater(float((alone - asked).abs().max()), 1e-3)
         with self.assertRaisesRegex(attnflow.Error, "adds its ALiBi bias twice"), attnflow.capture(model):
             model(input_ids=ids)
@@ -392,7 +392,7 @@ class Traps(PackageTest):
 
 
 class Plain:
-    """A tokenizer that makes so many tokens of any text."""
+    """A tokenizer that makes a fixed number of tokens of any text."""
 
     mask_token_id = None
 

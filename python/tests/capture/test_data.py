@@ -25,7 +25,7 @@ TEXTS = [f"the key {'is ' * (number % 5)}here" for number in range(23)]
 
 
 class Slow:
-    """A tokenizer that says nothing of places."""
+    """A tokenizer that gives no places."""
 
 
 def load() -> tuple[Any, Any]:

@@ -1,8 +1,7 @@
-"""Edges of loaded models are those of the program on the same weights, family by family, and have the laws of their kind.
+"""Edges of loaded models equal those of the program on the same weights, family by family, and obey their laws.
 
-Tiny models with random weights, as tests/families makes and saves them. Compared are float32 computations in another order:
-differences are those of a row of contributions to its largest, and of a layer of relevance to its largest, since rows in which
-everything cancels have no digits of their own.
+Tiny random models from tests/families. The float32 computations differ in order, so differences are relative to the
+largest value of a row of contributions, or of a layer of relevance, whose rows may cancel to no accurate digits.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ TOLERANCE = 1e-5
 GRADIENTS = 5e-5  # of relevance: float32 gradients of two builds of torch differ by up to 1.5e-5, by machine
 ZEROING = 5e-5  # of value zeroing: 1 - cos of vectors that are nearly the same
 RELEVANCE = ("relevance", "relevance-by-head")
-# As tests/families names them, whose first word is the family's.
+# As named in tests/families; the first word is the family's.
 AFTER = ("bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert")
 DECODERS = (
     *("gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "opt", "gpt_neox", "gpt_neox serial"),
     *("gemma2", "cohere", "cohere2", "phi", "gptj"),
 )
 CLASSES = ("gpt2 classes", "llama classes")
-# Others have the parts of BERT or Llama, whose mixings are compared one and all. (What GPT-NeoX makes of y is not of y alone.)
+# Others have the parts of BERT or Llama, with all mixings compared. (GPT-NeoX's result depends on more than y.)
 OF_THEIR_OWN = ("gpt2", "opt", "gpt_neox serial", "distilbert")
 ALL = {
     "bert": ("norm", "globenc", "alti", "ifr", "value-zeroing", *RELEVANCE),
@@ -56,7 +55,7 @@ ALL = {
 
 
 class Saved:
-    """A family's model as the program and transformers read it."""
+    """A family's model for the program and transformers."""
 
     def __init__(self, name: str, folder: Path) -> None:
         family = families.FAMILIES[name]
@@ -137,7 +136,7 @@ class SameAsProgram(EdgesTest):
         for name in (*AFTER, *DECODERS, *CLASSES):
             saved = self.saved(name)
             mixings = ("norm", *(("value-zeroing",) if name in OF_THEIR_OWN else ()), "relevance")
-            # Flow takes longest, and is of the same matrices.
+            # Flow takes longest, and uses the same matrices.
             some = {} if name in ALL else {"method": "raw,rollout"}
             for mixing in ALL.get(name, mixings):
                 with self.subTest(name, mixing=mixing):
@@ -180,14 +179,14 @@ class SameAsProgram(EdgesTest):
             self.same(bert, None, target="cabinets")
 
     def test_heads_of_classifiers(self) -> None:
-        """Whose functions are modules, or none."""
+        """Their functions are modules, or missing."""
         golden = ROOT / "tests" / "golden" / "models"
         for name in ("bert_classification", "roberta_classification", "distilbert_classification"):
             with self.subTest(name):
                 self.same(Golden(golden / name), "relevance")
 
     def test_agreement(self) -> None:
-        """Also where the output token is another than that at which the prediction is made."""
+        """Also if the output token is not the prediction's."""
         bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
         llama = self.saved("llama classes")  # reads the class before its last token, which is padding
         for saved in (gpt2, classes, llama):
@@ -291,7 +290,7 @@ class Laws(EdgesTest):
 
 
 class Users(EdgesTest):
-    """Families of a user's own, and what is no such layer."""
+    """A user's own families, and unsuitable layers."""
 
     def test_a_registered_layer(self) -> None:
         class Another(transformers.models.llama.modeling_llama.LlamaDecoderLayer):  # type: ignore[misc]
@@ -337,10 +336,9 @@ class Users(EdgesTest):
                 names = tuple(inspect.signature(module.forward).parameters)
 
                 def call(own: Any, *given: Any, names: Any = names, kind: Any = kind, **named: Any) -> Any:
-                    # The first comes last.
                     return kind.__call__(own, **named, **dict(zip(names, given, strict=False)))
 
-                # type() is what rules and parts go by: the class keeps its names.
+                # Rules and parts are found by type(), so the class keeps its names.
                 own = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__})
                 own.__qualname__ = kind.__qualname__
                 module.__class__ = own
@@ -354,7 +352,7 @@ class Users(EdgesTest):
             given_tensor(torch.nn.Linear(1, 1), (), {})
 
     def test_projections_that_keep_their_bias_as_a_method(self) -> None:
-        """As quantised layers of PyTorch do."""
+        """As in quantized layers of PyTorch."""
 
         class Quantised(torch.nn.Module):
             def __init__(self, linear: torch.nn.Linear) -> None:
@@ -407,7 +405,7 @@ class Users(EdgesTest):
         attnflow.register_layer(Scaled, right)
         for layer in llama.model.model.layers:
             layer.self_attn.o_proj.register_forward_hook(lambda _, __, output: output * 0.5)
-        # Hooks are called in turn: that of attnflow, which comes later, sees what is added.
+        # Hooks run in order: attnflow's, added later, sees the change.
         with self.assertRaisesRegex(attnflow.Error, "to sum to y"):
             llama.explain(mixing="alti")
         neox = self.saved("gpt_neox")

@@ -166,7 +166,7 @@ class Generate(PackageTest):
         frame = report.columns()
         self.assertEqual(len(frame["rollout"]), report.rollout.size)
         self.assertEqual(list(frame["output_text"][:: len(report.tokens)][:3]), report.generated_tokens)
-        # A byte that is no character has a form of its own as a token.
+        # A byte that is no character is shown differently as a token.
         joined = re.sub(r"\\x[0-9A-F]{2}", "\ufffd", "".join(report.generated_tokens or []))
         self.assertEqual(joined, report.generated_text)
         flow = attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=3, ignore_end=True, method=["raw", "flow"])

@@ -1,4 +1,4 @@
-"""What explain() and generate() take as a text: the same numbers as of the text, or a refusal that names what was given."""
+"""Texts for explain() and generate(): the same numbers as for the text, or a refusal that names the argument."""
 
 from __future__ import annotations
 
@@ -192,7 +192,6 @@ class Inputs(PackageTest):
         for given, options, words in refused:
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.generate(model, tokenizer, given, **options)
-        # The output of transformers' generate() becomes one causal stack.
         ids = tokenizer("the key to", return_tensors="pt")["input_ids"]
         eager = transformers.AutoModelForCausalLM.from_pretrained(
             DECODERS / "llama_grouped", attn_implementation="eager"
@@ -218,7 +217,7 @@ class Wrapped(PackageTest):
         expected = attnflow.explain(model, tokenizer, TEXT, method="rollout")
 
         def like(package: str, kind: str, **held: Any) -> Any:
-            """A stand-in by package and name, which is what wrappers are told by."""
+            """A stand-in by package and name, which identify wrappers."""
             made = type(kind, (), {"__module__": f"{package}.somewhere", **held})
             return made()
 

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run, show their pages, and stand there with what they say."""
+"""The notebooks of the documentation run, show their pages, and are stored with their outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ class Notebooks(unittest.TestCase):
                 self.assertIn(
                     "<html data-embed", pages[0]["data"]["text/html"].replace("&lt;", "<").replace("&gt;", ">")
                 )
-                # The same cells give outputs of the same kinds.
                 for cell, other in zip(kept.cells, notebooks.without_pages(found).cells, strict=True):
                     kinds = [
                         [sorted(output.get("data", {})) for output in one.get("outputs", [])] for one in (cell, other)

@@ -1,4 +1,4 @@
-"""What explain() says of the text and of the prediction is what the program says."""
+"""explain() and the program agree on the text and on the prediction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEXTS = (
     "\u05e9\u05b8\u05dc\u05d5\u05b9\u05dd the \u0645\u064e\u0631\u062d\u0628\u0627",  # points and vowel signs, right to left
     "tab\tnew\nline\u3000wide",
 )
-# Of tokenizers that make a token of each byte: models of the tests have 20 positions.
+# For tokenizers with a token for each byte: the tests' models have 20 positions.
 SHORT_TEXTS = (
     "the keys",
     "The  keys , !",
@@ -34,7 +34,7 @@ SHORT_TEXTS = (
 
 
 class Slow:
-    """A tokenizer that says nothing of places."""
+    """A tokenizer that gives no places."""
 
     def __init__(self, tokenizer: Any) -> None:
         self.get_special_tokens_mask = tokenizer.get_special_tokens_mask
@@ -107,7 +107,7 @@ class SameAsProgram(PackageTest):
 
 
 class Readable(PackageTest):
-    """Bytes that are no whole character have one form, that of the program, however a tokenizer spells them."""
+    """Bytes that are no whole character have one form, the program's, however a tokenizer spells them."""
 
     def test_parts_of_characters(self) -> None:
         byte_level = loaded("roberta_masked_lm")[1]
@@ -230,7 +230,7 @@ class Text(PackageTest):
         best = int(label.removeprefix("LABEL_"))
         value = logits[best] - (logits.sum() - logits[best]) / 2
         self.assertAlmostEqual(found.blanked_value, float(value), places=4)
-        # Where the blank is padding it would move the place at which the class is read.
+        # Blanking with the padding token would move the place where the class is read.
         model.config.pad_token_id = self.tokenizer.unk_token_id
         self.assertIsNone(attnflow.explain(model, self.tokenizer, "the key", method="rollout").agreement)
 
@@ -262,7 +262,7 @@ class Target(PackageTest):
 
 
 class Fusing(PackageTest):
-    """Heads that are fused as layers come are those of the whole stack, to the bit: the same C++ sums them in the same order."""
+    """Heads fused layer by layer equal those of the whole stack, to the bit: the same C++ sums them in the same order."""
 
     def test_is_what_all_heads_give(self) -> None:
         model, tokenizer = loaded()
