@@ -1,4 +1,3 @@
-// Tests attention_flow() with wrong and extreme input, and when it is interrupted.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -180,7 +179,6 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
         if (done == 2) stop.request_stop();
       };
       EXPECT_THROW(attention_flow(graph, options), Cancelled);
-      // Work in progress may still finish, but nothing is called any more.
       const std::size_t then = calls;
       EXPECT_GE(then, 2U);
       EXPECT_LE(then, 2 + threads);

@@ -128,7 +128,6 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     certificate.low = flow.fixed_point.value_below(static_cast<std::int64_t>(balance[depth][output_token]));
   }
 
-  // Checks separation by walking down every arc that has capacity and is not in the cut.
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> cut;
   std::vector<FlowArc> cut_arcs;
   for (const FlowArc& arc : flow.minimum_cut) {

@@ -17,7 +17,6 @@ std::vector<std::int64_t> column_of(const UnitBlock& block, std::size_t sink) {
   return column;
 }
 
-// The same network with a different sink in place of the first.
 std::vector<UnitBlock> with_sink(const std::vector<UnitBlock>& blocks, std::size_t sink) {
   std::vector<UnitBlock> result = blocks;
   result[0] = UnitBlock({blocks[0].extent(0), 1}, column_of(blocks[0], sink));
@@ -28,8 +27,7 @@ struct Tally {
   std::size_t asked = 0, proven = 0;
 };
 
-// Processes all sinks of a network one after another, like the solver: every source is tried with the templates learned
-// so far, then searched and learned from. truths[sink]: the flows to it.
+// Processes all sinks one after another, like the solver. truths[sink]: the flows to it.
 void check_network(const std::vector<UnitBlock>& blocks,
                    const std::vector<std::vector<std::vector<std::int64_t>>>& truths, std::mt19937_64& random,
                    Tally& tally) {

@@ -42,7 +42,6 @@ TEST(FlowBounds, SumOfMinimaIsThePlainSum) {
       }
     }
     EXPECT_GT(saturated, 10U);
-    // The largest allowed entries.
     const std::vector<std::int64_t> full(33, kManyUnits / 2);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 33, 0), kManyUnits);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 1, 5), kManyUnits / 2 + 5);
@@ -68,7 +67,6 @@ TEST(FlowBounds, AddRowIsThePlainSum) {
   });
 }
 
-// Two layers with arcs of all sizes.
 struct Layers {
   std::size_t nodes, below, stride;
   std::vector<std::int64_t> capacity, mass;
@@ -85,7 +83,6 @@ struct Layers {
       }
     }
   }
-  // For one node alone, or for all of them.
   PushedLayer of(std::size_t p) const {
     return {capacity.data() + p * stride, 1, stride, mass.data() + p, widest.data() + p};
   }

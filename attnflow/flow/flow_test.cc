@@ -40,7 +40,6 @@ AttentionGraph graph_of(const Case& c) {
   return attention_graph(random_stack(c.stack), {.heads = c.heads, .residual = c.residual, .discard = c.discard});
 }
 
-// For one output token, few layers are divided into shares of their input tokens, and many are not.
 TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 9, .tokens = 70, .causal = true, .seed = 12}));
   for (const std::vector<std::size_t>& layers : {std::vector<std::size_t>{}, {9}, {1, 2, 8}}) {
@@ -195,7 +194,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   for (std::size_t p = 0; p < 6; ++p) coarse.minimum_cut.push_back({4, 1, p, 0});
   EXPECT_TRUE(certify(network, 1, 2, coarse).holds());
   EXPECT_GE(certify(network, 1, 2, coarse).high, good.flow);
-  // A proof of another pair's value does not prove this one's.
   EXPECT_FALSE(certify(network, 0, 2, good).holds());
 }
 

@@ -38,7 +38,6 @@ class LayeredDinic {
  private:
   std::size_t nodes(std::size_t k) const { return k == 0 ? 1 : down_[k].extent(0); }
 
-  // Gives every node its distance from the source over arcs with residual capacity; returns whether the sink has one.
   bool search() {
     const std::size_t depth = down_.size() - 1;
     distance_.clear();
@@ -62,7 +61,6 @@ class LayeredDinic {
     return distance_[0][0] >= 0;
   }
 
-  // Pushes up to `amount` from node p of layer k over arcs that lead one step farther; returns the amount that arrived.
   std::int64_t push(std::size_t k, std::size_t p, std::int64_t amount) {
     if (k == 0) return amount;
     const std::size_t below = nodes(k - 1);

@@ -41,11 +41,10 @@ void validate_network(const LayeredNetwork& network);
 // Likewise without checking the capacities.
 void validate_shapes(const LayeredNetwork& network);
 
-// Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent is chosen so that the capacities
-// of a node's outgoing arcs add up to less than 2^61 units: then no sum of flows overflows std::int64_t, and a sum that
-// saturates at 2^62 is at least twice any possible flow. One unit is 2^-60 if the largest row sum is in [1, 2), 2^-61
-// if it is in [1/2, 1), and so on. A maximum flow in units is below the true one by less than one unit per arc of a
-// minimum cut.
+// Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent keeps the sum of a node's
+// outgoing arcs below 2^61 units: then no sum of flows overflows std::int64_t, and a sum that saturates at 2^62 is at
+// least twice any possible flow. One unit is 2^-60 if the largest row sum is in [1, 2), 2^-61 if it is in [1/2, 1), and
+// so on. A maximum flow in units is below the true one by less than one unit per arc of a minimum cut.
 struct FixedPoint {
   int exponent = 60;
 
@@ -68,7 +67,6 @@ inline std::int64_t add_units(std::int64_t a, std::int64_t b) {
 double largest_row_sum(const Tensor<double>& block, std::size_t k);
 double largest_row_sum(const LayeredNetwork& network);
 
-// The network in units.
 struct IntegerNetwork {
   FixedPoint fixed_point;
   std::vector<Tensor<std::int64_t>> layers;  // as LayeredNetwork::layers

@@ -66,7 +66,6 @@ class NaiveFlow {
     std::size_t layer, node;
   };
 
-  // Breadth-first search over every residual arc; returns whether the sink was reached.
   bool search(std::size_t source, std::size_t sink) {
     const std::size_t none = first_.back();
     parent_.assign(none, none);
@@ -116,7 +115,6 @@ inline Tensor<WideUnits> wide_block(const Tensor<double>& block, int exponent = 
   return wide;
 }
 
-// The maximum flow in units of 2^-100.
 inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
   std::vector<Tensor<WideUnits>> wide;
   for (const auto& block : network.layers) wide.push_back(wide_block(block));

@@ -32,7 +32,6 @@ std::int64_t flow_units(const PairFlow& pair, std::size_t depth) {
   return units;
 }
 
-// Checks all properties of one pair; returns its flow.
 PairFlow expect_proven(const LayeredNetwork& network, std::size_t i, std::size_t j,
                        const PairFlowOptions& options = {}) {
   PairFlow pair = flow_of_pair(network, i, j, options);

@@ -61,7 +61,6 @@ std::optional<double> row_sum(const double* row, std::size_t count) {
   return sum[0];
 }
 
-// Hands out parts of one buffer; without a buffer, only counts.
 template <typename T>
 struct Pool {
   T* next = nullptr;
@@ -82,7 +81,6 @@ PairSolver::PairSolver(const LayeredNetwork& network, std::size_t output_token, 
   lay_out();
 }
 
-// Goes down from the output token, then up from the input token among the nodes reached.
 void PairSolver::find_paths() {
   std::vector<std::uint8_t> marks;
   positions_[depth()] = {static_cast<std::uint32_t>(output_token_)};
@@ -173,8 +171,7 @@ void PairSolver::lay_out() {
   for (std::size_t p = 0; p < bottom.size(); ++p) sink_[p] = units(network_.layers.front()(bottom[p], input_token_));
   sink_left_ = sink_;
 
-  // Buffers shared by all layers: if memory were allocated and freed in many large pieces, the system would provide it
-  // anew for each pair.
+  // Buffers shared by all layers: the system would provide many large pieces anew for each pair.
   view_.resize(depth());
   Pool<std::int64_t> filled, zeroed;
   Pool<std::uint64_t> bits;

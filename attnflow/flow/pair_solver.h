@@ -1,9 +1,8 @@
 // The maximum flow of one pair, restricted to nodes on a path.
 //
-// Nodes that the output token does not reach, or that do not reach the input token, are left out: in a causal stack
-// that is most of the network. The rest is converted to units once, and solved by a greedy pass that tries straight
-// arcs first, followed by augmenting paths (flow/blocking_flow.h). Sorting nodes by value, as in flow/sink_network.h,
-// is not worth the time for a single pair.
+// Nodes that the output token does not reach, or that do not reach the input token, are left out: most of a causal
+// network. The rest is converted to units once, and solved by a greedy pass that tries straight arcs first, then by
+// augmenting paths (flow/blocking_flow.h). Sorting nodes by value (flow/sink_network.h) is not worth it for one pair.
 //
 // O(depth n^2) for the layout, and for each search; 16 bytes per arc on a path.
 #pragma once
@@ -78,7 +77,6 @@ class PairSolver {
   std::vector<std::uint64_t> live_blocks_, queue_;
   std::vector<FlowStep> path_;
   std::uint64_t pushes_ = 0;
-  // Storage that the layers point to.
   std::unique_ptr<std::int64_t[]> filled_;
   std::vector<std::int64_t> zeroed_;
   std::vector<std::uint64_t> bits_;

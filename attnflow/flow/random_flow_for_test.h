@@ -23,7 +23,6 @@ struct RandomFlowOptions {
   bool odd_scales = true;  // a few graphs are scaled by 1e300 or 1e-300
 };
 
-// A problem, and its description for failure messages.
 struct RandomFlow {
   AttentionGraph graph;
   std::vector<std::size_t> layers;  // requested

@@ -69,7 +69,6 @@ class Truth {
   double row_sum() const { return row_sum_; }
   const FixedPoint& fixed_point() const { return units_.fixed_point; }
 
-  // Selects the network of a requested layer for subsequent calls.
   void choose(std::size_t wanted) {
     wanted_ = wanted;
     std::vector<const Tensor<WideUnits>*> layers;
@@ -79,7 +78,6 @@ class Truth {
     find_end_cuts();
   }
 
-  // Whether low <= the true maximum <= low + gap.
   bool encloses(double low, double gap, std::size_t i, std::size_t j) {
     const WideUnits truth = naive_->solve(i, j);
     // low + gap is rounded to nearest, so one more step up is allowed. Values that are far too large are clamped to
@@ -105,7 +103,6 @@ class Truth {
   }
 
  private:
-  // Finds the nodes of layer 1 that node p of layer k reaches, by matrices of zeros and ones.
   void find_end_cuts() {
     const std::size_t d = depth(wanted_);
     const std::size_t n = unit_tops_[wanted_].extent(0);
@@ -151,7 +148,6 @@ class Truth {
   Tensor<std::int64_t> column_cut_, row_cut_;
 };
 
-// Chooses the options by the number of the problem, so that all kinds occur.
 FlowOptions ask(const RandomFlow& question, std::size_t number) {
   FlowOptions options;
   options.layers = question.layers;

@@ -278,7 +278,6 @@ class RowFlow::Worker::Network {
     }
   }
 
-  // Returns layer k upside down, from `first` on.
   const Block& flipped(std::size_t k) {
     if (flipped_.size() < k) flipped_.resize(k);
     Block& result = flipped_[k - 1];

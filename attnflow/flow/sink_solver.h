@@ -1,8 +1,8 @@
 // Flow from every source to one sink, level by level.
 //
 // Levels are processed from the sink up. With the values of depth - 1, or enclosures of them, a pair at `depth` is
-// tried by the cheapest methods first, until a lower and an upper bound meet (flow/flow.h has the bounds and their
-// proofs; upper bounds use the upper end of F's enclosure, lower bounds the lower end):
+// tried by the cheapest methods first, until a lower and an upper bound meet (flow/flow.h has the proofs; upper bounds
+// use the upper end of F's enclosure, lower bounds the lower end):
 //   1. upper bounds: the capacity of the source's arcs to nodes that reach the sink; the capacity of the sink's arcs
 //      from nodes that the source reaches; sum_k min(row[k], F[k]);
 //   2. a lower bound by a threshold over the values one layer down;
@@ -11,9 +11,8 @@
 //   5. cuts of shapes met before (flow/cut_templates.h);
 //   6. augmenting paths.
 // Methods that rarely succeed at a depth are rarely tried. All are exact in integers, so the method that settles a pair
-// never changes its value. Callers that need only the values of the last level request just the bounds of 1 and 2 at
-// the levels below it. A few more pairs of the last level then need a greedy pass, but no pair of the levels below
-// does, which saves much more in a network of many layers.
+// never changes its value. Callers that need only the last level request just the bounds of 1 and 2 below it: a few
+// more of its pairs then need a greedy pass, but no pair below does, which saves much more in a network of many layers.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +78,6 @@ class SinkSolver {
   enum class Effort : std::uint8_t { kGreedy, kAll };
   std::int64_t sent(const std::int64_t* row, std::size_t position, std::int64_t enough, const std::int64_t* sink_arcs,
                     Effort effort);
-  // Returns the bounds that can be computed in O(n).
   SinkValue bounds(const std::int64_t* row, std::uint32_t reach_class);
   // Goes one level up: the flows from the nodes of layer depth() are between `low` and `high`.
   void climb(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high);
@@ -94,7 +92,6 @@ class SinkSolver {
     bool worth_trying();  // often if the method often works, else once in a while
     void note(bool success, double work_done = 0.0);
   };
-  // Statistics on the ways to begin a greedy pass.
   struct Choice {
     Record ways[kStraightFirstWays];
     std::uint32_t pairs = 0;

@@ -30,7 +30,6 @@ class VectorTarget {
   VectorTarget& operator=(const VectorTarget&) = delete;
 };
 
-// Calls f() once for each target.
 template <class F>
 void for_each_vector_target(const F& f) {
   for (const std::int64_t target : vector_targets()) {
@@ -40,7 +39,6 @@ void for_each_vector_target(const F& f) {
   }
 }
 
-// Names of the targets, for the log of a test.
 inline std::string vector_target_names() {
   std::string names;
   for (const std::int64_t target : vector_targets()) {
