@@ -36,7 +36,7 @@ struct FlowSize {
 
 std::size_t kept_flow_bytes(std::size_t tokens, std::size_t depth);
 
-// Nothing if the number does not fit into std::size_t.
+// Returns nothing if the number does not fit into std::size_t.
 std::optional<std::size_t> flow_bytes(const FlowSize& size);
 
 // For one output token: the most layers of a network that may be built (flow/row_flow.h), and the number of concurrent
@@ -49,7 +49,7 @@ struct RowPlan {
 // then the number of workers that fit: results do not depend on the number of threads.
 RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available);
 
-// At least one.
+// Returns at least 1.
 std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> available);
 
 // Available memory is not queried for problems that need less: that would take longer than solving them.

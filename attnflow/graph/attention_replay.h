@@ -16,9 +16,8 @@
 
 namespace attnflow {
 
-// The weights of one layer follow from its queries and keys, which take O(n d) memory instead of O(H n^2). A model that
-// has kept them provides any rows of any layer, in any order, as needed for a computation from the top layer down, such
-// as the rollout of one output token over a long prompt.
+// The weights of a layer follow from its queries and keys, which take O(n d) memory instead of O(H n^2). A model that
+// keeps them provides any rows of any layer, in any order, as for the rollout of one output token over a long prompt.
 class AttentionReplay {
  public:
   virtual ~AttentionReplay() = default;

@@ -36,7 +36,7 @@ class BasicAttentionStack {
   std::size_t heads() const { return weights_.extent(1); }
   std::size_t tokens() const { return weights_.extent(2); }
   const Tensor<Weight>& weights() const { return weights_; }
-  // [head, query, key] of layer l, counted from 1. Valid while the stack lives.
+  // [head, query, key] of layer l, from 1. Valid while the stack lives.
   TensorView<const Weight> layer(std::size_t l) const { return weights_[l - 1]; }
 
   // Passes every layer to a sink, as a model would.
@@ -54,7 +54,6 @@ using WideAttentionStack = BasicAttentionStack<double>;
 void validate_attention(TensorView<const float> weights, std::string_view what, std::size_t layers_before = 0);
 void validate_attention(TensorView<const double> weights, std::string_view what, std::size_t layers_before = 0);
 
-// Statistics of the rows of a stack.
 struct RowSums {
   double largest_error = 0.0;  // the largest |row sum - 1|
   std::size_t layer = 1;       // its layer (from 1), head and query (from 0)
@@ -77,12 +76,10 @@ bool is_causal(TensorView<const float> weights);
 bool is_causal(TensorView<const double> weights);
 
 // Divides the row of the query at `position` by its sum, in float64: rounded to float32, it would deviate from 1 again.
-// In a row of zeros, attention brings nothing to the query, so its position after the layer holds only what the
-// residual connection carries there, its own state: such a row becomes that of the identity. Returns whether it was a
-// row of zeros.
+// A row of zeros becomes that of the identity: attention brings nothing to the query, so its position holds only its
+// own state, carried by the residual connection. Returns whether it was a row of zeros.
 bool renormalize_row(std::span<double> row, std::size_t position);
 
-// The all-zero rows found by renormalize_rows().
 struct ZeroRows {
   std::size_t count = 0;
   std::set<std::size_t> layers;   // from 1

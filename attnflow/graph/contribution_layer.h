@@ -5,8 +5,8 @@
 //     N(sum_j F_ij + b) = (1 / sigma_i) sum_j (F_ij - mean) gamma + ...
 //
 // holds term by term if the rows of every O^h and of x lose their mean and are multiplied by gamma beforehand, at the
-// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is omitted, because it is common to row i, which is divided by
-// its sum; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
+// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is common to row i, which is divided by its sum, so it is
+// omitted; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
 // is folded into its attention.
 #pragma once
 
@@ -47,7 +47,7 @@ struct ContributionLayer {
   std::vector<float> projection;       // folded, [head, panel, width, kVectorBlock] (graph/contribution_kernels.h)
   std::size_t threads = 1;
 
-  // Storage for arrays that are computed rather than provided by the engine.
+  // Arrays that the engine does not provide.
   std::vector<float> own_attention, own_residual, own_output;
 
   const float* attention_row(std::size_t head, std::size_t query) const {

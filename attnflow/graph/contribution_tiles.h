@@ -2,9 +2,9 @@
 // of queries.
 //
 // The vector that key j gives to a head, u_j^h = v_j^h O^h, is computed for kTileKeys keys at a time, in slices of the
-// hidden size that are as wide as a cache allows for all heads together. Queries are processed in groups of kGroup,
-// which share the loaded data of a key. Pairs without attention in any head are skipped: they have no T_ij, so nothing
-// above the diagonal of a causal model is computed.
+// hidden size as wide as a cache allows for all heads together. The kGroup queries of a group share a key's loaded
+// data. Pairs without attention in any head have no T_ij and are skipped: nothing above a causal model's diagonal is
+// computed.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,6 @@ struct QueryGroup {
   const float* vectors = nullptr;  // [heads + 1, length]: u_j^h, then x_j if the key is a query of the chunk
 };
 
-// A part of the hidden size.
 struct Slice {
   std::size_t begin = 0;
   std::size_t length = 0;
@@ -44,7 +43,6 @@ struct Slice {
 void project_keys(const ContributionLayer& layer, std::size_t first, std::size_t count, const Slice& slice,
                   float* vectors);
 
-// One thread's workspace.
 class PairTiles {
  public:
   explicit PairTiles(const ContributionLayer& layer)

@@ -21,7 +21,6 @@ inline Tensor<float> random_gradient(const AttentionStack& stack, double scale =
   return gradient;
 }
 
-// Passes a stack and its gradient to a sink as a model does, from the top layer down.
 inline void send_down(const AttentionStack& stack, const Tensor<float>& gradient, AttentionGradientSink& sink) {
   for (std::size_t l = stack.layers(); l >= 1; --l) {
     sink.layer({.layer = l, .attention = stack.layer(l), .attention_gradient = gradient[l - 1]});

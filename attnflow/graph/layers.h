@@ -19,7 +19,6 @@ namespace attnflow {
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count);
 
-// Throws Error(kUsage) for an output token that is not one of `tokens` positions.
 void check_output_token(std::size_t position, std::size_t tokens);
 
 }  // namespace attnflow

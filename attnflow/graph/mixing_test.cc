@@ -10,7 +10,6 @@
 namespace attnflow::mixing_test {
 namespace {
 
-// Two heads over two positions.
 const Tensor<float> kTwoHeads({2, 2, 2}, {0.25F, 0.75F, 1.0F, 0.0F, 0.75F, 0.25F, 0.5F, 0.5F});
 
 TEST(FuseHeads, MeanMaxMinAndOneHead) {
@@ -52,7 +51,6 @@ TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
   EXPECT_EQ(weights(2, 0), 0.0);
   EXPECT_EQ(weights(2, 1), 1.0);
   EXPECT_EQ(weights(2, 2), 0.0);
-  // With the first column exempt, the next smallest go instead.
   options.discard_keeps = {0};
   const Tensor<double> kept = fused_weights(one.view(), options);
   EXPECT_GT(kept(1, 0), 0.0);

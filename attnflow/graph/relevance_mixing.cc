@@ -11,7 +11,6 @@ namespace attnflow {
 
 namespace {
 
-// Throws unless all shapes match.
 void check_streams(const LayerGradients& gradients) {
   check_layer_gradients(gradients);
   const std::size_t n = gradients.attention.extent(1);

@@ -29,7 +29,6 @@ std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::si
   return changed;
 }
 
-// Sets the smallest share of all weights to 0, except those of the keys `keep`, and marks the rows that this changed.
 void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
                       std::vector<bool>& changed) {
   const std::size_t n = matrix.extent(1);

@@ -32,7 +32,6 @@ struct RandomTermsOptions {
   std::uint64_t seed = 1;
 };
 
-// Owns the data that the terms of a layer view.
 struct OwnedTerms {
   Tensor<float> attention, values, projection, residual, output, scale, shift, second_scale, second_shift;
   std::vector<float> bias;
@@ -143,7 +142,6 @@ inline std::vector<OwnedTerms> random_terms(const RandomTermsOptions& options) {
   return layers;
 }
 
-// A norm of rows with the statistics of `like`, with or without its shift.
 inline std::vector<double> plain_norm(const std::vector<double>& row, const std::vector<double>& like,
                                       const Tensor<float>& scale, const Tensor<float>* shift, bool rms) {
   const auto d = static_cast<double>(row.size());
