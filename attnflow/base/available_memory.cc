@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number at the start of a file; nothing for "max", or if the file does not exist.
+// Nothing for "max", or if the file does not exist.
 std::optional<std::size_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::string word;

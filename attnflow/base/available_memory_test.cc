@@ -11,7 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that resembles the root of a Linux system, as far as memory is concerned.
 class MadeUpRoot {
  public:
   MadeUpRoot() {

@@ -1,8 +1,8 @@
 // Named arrays in files: NumPy's .npy and .npz, and .safetensors.
 //
 // Files may come from anywhere, so every reader treats its input as hostile: sizes are checked before they are
-// multiplied or allocated, offsets before they are followed, and nothing in a file is ever executed (pickled .npy files
-// are rejected). Every failure throws Error(kBadFile) with the path, what was expected, what was found and what to do.
+// multiplied or allocated, offsets before they are followed, and nothing in a file is executed (pickled .npy files are
+// rejected). Every failure throws Error(kBadFile) with the path, what was expected, what was found and what to do.
 //
 // References:
 //   NumPy's .npy format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
@@ -43,7 +43,7 @@ struct Array {
   std::vector<std::byte> bytes;
   std::vector<std::string> strings;
 
-  // Wrap values; the shape must match the number of elements.
+  // The shape must match the number of elements.
   static Array from(TensorView<const float> values);
   static Array from(TensorView<const double> values);
   static Array from(TensorView<const std::uint8_t> values);
@@ -54,10 +54,10 @@ struct Array {
   static Array from_bools(const std::vector<bool>& values);
   static Array from_strings(std::vector<std::string> values);
 
-  // Convert the elements to T (float, double or std::int64_t). Any type except text converts to double and to float;
-  // only integers and bools convert to int64. Floats and doubles are rounded to float, and integers beyond 2^53 to
-  // double. Throw Error(kBadFile) naming `what` for another type, and, converting to float, for an integer that float32
-  // does not hold exactly or a finite double beyond its range.
+  // Convert the elements. Any type except text converts to double and to float; only integers and bools convert to
+  // int64. Floats and doubles are rounded to float, and integers beyond 2^53 to double. Throw Error(kBadFile) naming
+  // `what` for another type, and, converting to float, for an integer that float32 does not hold exactly or a finite
+  // double beyond its range.
   Tensor<float> to_float(std::string_view what) const;
   Tensor<double> to_double(std::string_view what) const;
   Tensor<std::int64_t> to_int64(std::string_view what) const;
@@ -69,7 +69,7 @@ struct NamedArray {
 };
 
 struct ReadLimits {
-  // Arrays whose decoded size exceeds this are rejected (guards against zip bombs and typos): 8 GiB.
+  // Larger decoded arrays are rejected (guards against zip bombs and typos): 8 GiB.
   std::size_t max_bytes = std::size_t{8} << 30;
 };
 
@@ -85,8 +85,7 @@ Array read_npz(const std::filesystem::path& path, std::string_view key, const Re
 // The same input gives the same bytes: entries are in the given order, deflated, with a fixed time stamp.
 void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays);
 
-// Writes .safetensors. Throws for text arrays, which the format cannot store; put them into `metadata` (JSON text
-// values).
+// Throws for text arrays, which the format cannot store; put them into `metadata` (JSON text values).
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::vector<std::pair<std::string, std::string>>& metadata = {});
 

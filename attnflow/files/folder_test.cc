@@ -75,7 +75,6 @@ TEST(Folder, OpensTheSameTensorsFromDiskAndFromMemory) {
     EXPECT_EQ(file.path(), folder.label("w.safetensors"));
     EXPECT_EQ(file.read("x").to_float("x"), (Tensor<float>({2}, {1, 2})));
   }
-  // Built-in files are not copied.
   const SafetensorsFile file = memory.open_safetensors("w.safetensors");
   const std::byte* const data = file.entries().at("x").bytes.data();
   EXPECT_EQ(static_cast<const void*>(data), bytes.data() + bytes.size() - 2 * sizeof(float));

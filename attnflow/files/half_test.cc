@@ -65,7 +65,6 @@ TEST(Half, Bfloat16) {
   EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
 }
 
-// Converting from float and from double.
 template <typename Float>
 class FloatToHalf : public testing::Test {};
 using Floats = testing::Types<float, double>;

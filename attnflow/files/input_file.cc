@@ -55,7 +55,7 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
   };
   const auto cannot = [&] { fail_to_reach(path, expected, errno); };
   // Checked before opening, because opening a pipe or a device already has effects; and again afterwards, because the
-  // file may have been replaced in between.
+  // file may have been replaced.
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) cannot();
   check_kind(status);

@@ -1,4 +1,3 @@
-// A file's bytes, memory-mapped instead of copied.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +7,8 @@
 
 namespace attnflow::internal {
 
-// Mapped read-only and private. If another process shortens the file while it is mapped, this process dies of SIGBUS,
-// like any program that maps its weights.
+// A file's bytes, memory-mapped instead of copied, read-only and private. If another process shortens the file while it
+// is mapped, this process dies of SIGBUS, like any program that maps its weights.
 class MappedFile {
  public:
   MappedFile() = default;  // no file: no bytes

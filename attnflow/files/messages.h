@@ -1,5 +1,5 @@
-// Parts of error messages about files. Names inside a file are as untrusted as the rest of it: they may contain
-// terminal escape sequences or megabytes of text, so messages show them through these functions.
+// Parts of error messages about files. Names inside a file may contain terminal escape sequences or megabytes of text,
+// so messages show them through these functions.
 #pragma once
 
 #include <cstddef>

@@ -33,8 +33,7 @@ struct NpyHeader {
   Shape shape;
 };
 
-// Parses the dict literal. Only what NumPy writes is accepted: three keys, quoted text, True or False, and a tuple of
-// decimal numbers.
+// Parses the dict literal, only as NumPy writes it: three keys, quoted text, True or False, a tuple of decimal numbers.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -216,7 +215,6 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + unit));
 }
 
-// Reorders elements stored with the first index varying fastest into row-major order.
 std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, const Shape& shape, std::size_t size) {
   std::vector<std::byte> out(stored.size());
   std::vector<std::size_t> stride(shape.size());  // in elements of `stored`
@@ -301,7 +299,6 @@ void read_exactly(const ByteSource& source, std::span<std::byte> into, const std
   }
 }
 
-// Reads everything before the elements. Adds the bytes read to `consumed`.
 NpyHeader read_header(const ByteSource& source, const std::string& name, std::uint64_t& consumed) {
   std::array<std::byte, 8> start{};  // magic and version
   const std::size_t got = source.read(start);

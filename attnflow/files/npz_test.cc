@@ -22,7 +22,6 @@ using test::TempFolder;
 constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kDeflated = 8;
 
-// One hand-made zip entry, in which every field can be wrong.
 struct Entry {
   std::string name;
   std::string content;  // the expected result

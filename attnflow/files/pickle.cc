@@ -18,7 +18,7 @@ using Kind = PickleValue::Kind;
 using Name = PickleValue::Name;
 
 constexpr unsigned kNewestProtocol = 5;
-// Enough for more than 100,000 tensors; bounds the memory that a file can make this reader use to some 500 MB.
+// Enough for more than 100,000 tensors; bounds the reader's memory to some 500 MB.
 constexpr std::size_t kMaxPickleValues = std::size_t{1} << 21;
 constexpr std::size_t kMaxPickleDepth = 1000;
 
@@ -303,7 +303,6 @@ class PickleReader {
     push_number(static_cast<std::int64_t>(number));
   }
 
-  // Executes one instruction, unless it is the last.
   void step(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kProto:
@@ -358,7 +357,6 @@ class PickleReader {
     }
   }
 
-  // Executes instructions that operate on existing values.
   void step_of_values(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kEmptyTuple:

@@ -34,7 +34,6 @@ std::vector<float> floats(const PytorchFile::Entry& entry) {
 std::string of_six(bool legacy) { return write::storage("FloatStorage", "0", 6, legacy); }
 const std::string kSix = numbers({0, 1, 2, 3, 4, 5});
 
-// A dict of views of six numbers, in both formats.
 std::string views(bool legacy) {
   const std::string six = of_six(legacy);
   const std::string whole = write::tensor(six, 0, {2, 3}, {3, 1});
@@ -249,7 +248,6 @@ TEST(PytorchFile, RefusesLegacyFilesThatAreWrong) {
   bad(other, {"expected protocol 1001, found the number 1000"});
 }
 
-// Any damage results in an answer: tensors that lie within the file, or an Error.
 void expect_an_answer(const std::string& file) {
   // A buffer of exactly this size, so that a sanitizer detects reading one byte too many.
   const std::vector<char> bytes(file.begin(), file.end());

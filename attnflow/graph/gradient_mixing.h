@@ -36,6 +36,9 @@
 //
 // All arithmetic is float64, with heads in order: the same input gives the same bits.
 //
+// References:
+//   H. Chefer, S. Gur and L. Wolf, ICCV 2021, as above: https://arxiv.org/abs/2103.15679
+//
 // Example:
 //
 //     GradientGraphSink sink(attention.extent(0), {.residual_rule = ResidualRule::kAddedNormalized});
@@ -44,9 +47,6 @@
 //     }
 //     const AttentionGraph evidence = sink.take();
 //     const FlowResult result = attention_flow(evidence, {.layers = {6}, .output_token = 0});  // flow/flow.h
-//
-// References:
-//   H. Chefer, S. Gur and L. Wolf, ICCV 2021, as above: https://arxiv.org/abs/2103.15679
 #pragma once
 
 #include <cstddef>

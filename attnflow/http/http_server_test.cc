@@ -25,7 +25,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection that sends arbitrary data.
 class Client {
  public:
   explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -88,7 +87,6 @@ HttpResponse text(const std::string& body, unsigned status = 200) {
   return response;
 }
 
-// A server whose responses the test defines.
 class ServerTest : public testing::Test {
  protected:
   void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, const HttpServerOptions& options = {}) {
@@ -114,7 +112,6 @@ class ServerTest : public testing::Test {
     server_.reset();
   }
   std::uint16_t port() const { return server_->port(); }
-  // What a client hears that sends this.
   std::string ask(const std::string& request, const std::string& end = "\x01") const {
     Client client(port());
     client.say(request);

@@ -1,4 +1,3 @@
-// Files that are not pictures, are incomplete, or contradict their headers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,7 +56,6 @@ TEST(BadPictureTest, MissingFileAndFolder) {
   test::expect_error(ErrorKind::kBadFile, {"empty.png", "an empty file"}, [&] { read_picture(path); });
 }
 
-// A file is rejected wherever it is cut: no picture is half decoded.
 TEST(BadPictureTest, CutAnywhere) {
   std::size_t cuts = 0;
   for (const auto& [name, entry] : test::pictures_index()["files"].items()) {
@@ -84,7 +82,6 @@ TEST(BadPictureTest, CutAnywhere) {
   expect_refused(webp, {"truncated"});
 }
 
-// Changing any byte results in a picture or an Error.
 TEST(BadPictureTest, ChangedAnywhere) {
   std::size_t refused = 0;
   std::size_t taken = 0;

@@ -42,7 +42,6 @@ TEST(IdxFile, ReadsWhatWasWritten) {
   EXPECT_EQ(parse(idx({3}, std::vector<std::uint8_t>{1, 0, 9})).shape(), Shape{3});
 }
 
-// Longer than the chunks in which a file is read, so that chunks meet.
 TEST(IdxFile, ReadsLongFiles) {
   Random random(1);
   std::vector<std::uint8_t> values((std::size_t{1} << 21) + 12345);

@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A picture that is used as the input unchanged: 4 x 6 pixels in patches of 2 x 2.
 InputGeometry plain_geometry(std::size_t height, std::size_t width) {
   ImageProcessor processor{.do_resize = false};
   return input_geometry(height, width, processor);
@@ -76,7 +75,7 @@ TEST(OverlayTest, MapsFollowTheGeometry) {
         }
         EXPECT_EQ(exact(y, x),
                   static_cast<float>(values(static_cast<std::size_t>(row), static_cast<std::size_t>(column))));
-        // Bilinear interpolation as a sum over all patches of value times tent, the outermost tents being open to the
+        // Bilinear interpolation as a sum over all patches of value times tent; the outermost tents are open to the
         // outside.
         double sum = 0.0;
         double weights = 0.0;

@@ -61,7 +61,6 @@ PngLayout read_layout(const DecoderInput& input) {
   }
 }
 
-// "grey 16-bit with alpha".
 std::string describe_mode(const PngLayout& layout) {
   std::string mode = (layout.color_type & PNG_COLOR_MASK_PALETTE) != 0 ? "palette"
                      : (layout.color_type & PNG_COLOR_MASK_COLOR) != 0 ? "RGB"
@@ -71,7 +70,6 @@ std::string describe_mode(const PngLayout& layout) {
   return mode;
 }
 
-// All state that the library's functions touch; outlives every jump.
 struct PngReader {
   explicit PngReader(std::span<const std::byte> all) : bytes(all) {}
   PngReader(const PngReader&) = delete;

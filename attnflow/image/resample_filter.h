@@ -1,4 +1,3 @@
-// Resampling weights: see resize.h.
 #pragma once
 
 #include <cstddef>

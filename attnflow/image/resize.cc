@@ -38,7 +38,6 @@ void resample_row(const std::uint8_t* row, const ResampleWeights& weights, std::
   }
 }
 
-// Resamples rows [first, end) along the width.
 Pixels resample_width(const PixelView& pixels, const ResampleWeights& weights, std::size_t first, std::size_t end) {
   const std::size_t channels = pixels.extent(2);
   const std::size_t row = pixels.extent(1) * channels;

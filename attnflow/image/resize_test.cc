@@ -33,7 +33,6 @@ TEST(ResizeTest, EqualsPil) {
   EXPECT_GE(compared, 96U);
 }
 
-// A window equals the same part cut out of the whole result, for every filter, both scaling up and down.
 TEST(ResizeTest, WindowsAreParts) {
   Random random(71);
   for (int round = 0; round < 60; ++round) {

@@ -26,7 +26,6 @@ std::vector<FilterToken> tokens_of(const std::vector<std::string>& texts) {
   return tokens;
 }
 
-// The texts of the tokens that are kept.
 std::vector<std::string> kept(const std::vector<FilterToken>& tokens, const TokenFilterOptions& options) {
   const TokenFilterResult result = filter_tokens(tokens, options);
   EXPECT_EQ(result.excluded.size(), tokens.size());
@@ -78,7 +77,6 @@ TEST(TokenFilter, StopWordsAreWholeWords) {
                                            {.text = "th", .word = "The,"},    {.text = "e", .word = "The,"},
                                            {.text = "a", .word = "Å"},        {.text = "'t", .word = "’t"}};
   EXPECT_EQ(kept(pieces, english), (Texts{"the", "ory", "a"}));
-  // A special token is not a word.
   EXPECT_EQ(kept({{.text = "the", .word = "", .special = true}}, english), Texts{"the"});
 }
 

@@ -1,4 +1,3 @@
-// The parts of a tokenizer used in generation: bytes of running text, special and ending tokens, decoders' folders.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -116,7 +115,6 @@ TEST(TokenizerCodec, SpecialTokensAddNothing) {
 
 class DecoderFolder : public ModelFolder {
  protected:
-  // The ids below ten that end generation.
   std::vector<std::int64_t> ends() const {
     const Tokenizer tokenizer = Tokenizer::load(folder_);
     std::vector<std::int64_t> result;

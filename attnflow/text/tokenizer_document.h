@@ -21,13 +21,11 @@ struct TokenizerDocument {
   std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for named roles
 };
 
-// A special token in the template around a text.
 struct TemplateToken {
   std::string piece;
   std::uint64_t id = 0;
 };
 
-// A vocabulary with a family's special tokens: everything needed to build a document.
 struct Vocabulary {
   std::string source;
   nlohmann::json pieces = nlohmann::json::object();  // piece to id
@@ -40,7 +38,6 @@ struct Vocabulary {
   std::uint64_t required(const char* role) const;
 };
 
-// Splits a text at spaces.
 std::vector<std::string> words_of(std::string_view text);
 bool lists_word(std::string_view words, std::string_view wanted);
 

@@ -132,7 +132,6 @@ TEST_P(SmallTokenizer, EncodesAsThePythonPackagesDo) {
   expect_as_in_python(Tokenizer::load(testdata() / GetParam()), testdata() / GetParam() / "expected.json");
 }
 
-// Properties that hold for any text and any pieces.
 void check_encoding(const Encoding& encoding, const std::string& text, const std::string& pair) {
   std::size_t next_word = 0;
   std::set<std::size_t> segments;
@@ -207,7 +206,6 @@ TEST(Tokenizer, MiniLmEncodesAsThePythonPackagesDo) {
   EXPECT_EQ(tokenizer.word_to_ids("his"), std::vector<std::int64_t>{2010});
 }
 
-// The model's vocab.txt with its settings must give the same tokenizer as its tokenizer.json.
 TEST_F(ModelFolder, WithMiniLmsVocabularyFileGivesTheSame) {
   const char* folder = std::getenv("ATTNFLOW_MINILM_DIR");
   if (folder == nullptr) GTEST_SKIP() << "ATTNFLOW_MINILM_DIR is not set";

@@ -45,7 +45,6 @@ void check_utf8(std::string_view text, std::string_view name);
 // and advances `at` by one byte. at < text.size().
 std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at);
 
-// Like next_code_point, but returns U+FFFD for a byte that is not UTF-8.
 char32_t next_or_replacement(std::string_view text, std::size_t& at);
 
 // Whether a code point begins at text[at], as opposed to continuing there; true at and beyond the end of the text. The
@@ -62,13 +61,10 @@ std::size_t incomplete_utf8(std::string_view bytes);
 // Returns the text with each invalid UTF-8 byte in hexadecimal: "a\xC3".
 std::string escape_invalid_utf8(std::string_view text);
 
-// Appends the UTF-8 form of a scalar value.
 void append_utf8(std::string& text, char32_t c);
 
-// Returns all code points, with U+FFFD for each byte that is not UTF-8.
 std::u32string decode_utf8(std::string_view text);
 
-// Returns the text with each invalid UTF-8 byte replaced by `replacement`.
 std::string repair_utf8(std::string_view text, std::string_view replacement = "\uFFFD");
 
 // Returns the text with each code point c replaced by change(c). char32_t change(char32_t).
