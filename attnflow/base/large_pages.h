@@ -15,7 +15,6 @@ namespace attnflow {
 // Requests large pages, before the memory is first touched; does nothing for small arrays.
 void prefer_large_pages(const void* data, std::size_t bytes);
 
-// Like reserve(), but in large pages.
 template <typename T>
 void reserve_in_large_pages(std::vector<T>& elements, std::size_t count) {
   elements.reserve(count);

@@ -8,8 +8,7 @@
 
 namespace attnflow::internal {
 
-// Parses the whole text as a decimal number without spaces or a plus sign; nothing for other text, or if it does not
-// fit.
+// Parses the whole text as a decimal number without spaces or a plus sign. Returns nothing otherwise.
 template <typename Number = std::size_t>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};

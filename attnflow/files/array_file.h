@@ -30,7 +30,6 @@ namespace attnflow {
 // Element types found in files. kUnicode is NumPy's "<U": fixed-width UTF-32 text.
 enum class DType { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64, kUnicode };
 
-// "f32", "u8", ...
 std::string_view dtype_name(DType dtype);
 // Bytes per element. Throws for kUnicode, which has no fixed size.
 std::size_t dtype_size(DType dtype);
@@ -73,14 +72,13 @@ struct ReadLimits {
   std::size_t max_bytes = std::size_t{8} << 30;
 };
 
-// .npy: format versions 1 to 3, C or Fortran order (converted to C order), either byte order. Pickles are rejected.
-// Unsigned integers of 2, 4 or 8 bytes become kI64 if they fit. kBF16, which NumPy lacks, is written as float32.
+// .npy: versions 1 to 3, C or Fortran order (converted to C), either byte order. Pickles are rejected. Unsigned
+// integers of 2, 4 or 8 bytes become kI64 if they fit. kBF16, which NumPy lacks, is written as float32.
 Array read_npy(const std::filesystem::path& path, const ReadLimits& limits = {});
 void write_npy(const std::filesystem::path& path, const Array& array);
 
 // .npz: a zip file of .npy entries, stored or deflated.
 std::vector<std::string> list_npz(const std::filesystem::path& path);  // keys without ".npy"
-// Reads one array; if the key is missing, the message lists the existing keys.
 Array read_npz(const std::filesystem::path& path, std::string_view key, const ReadLimits& limits = {});
 // The same input gives the same bytes: entries are in the given order, deflated, with a fixed time stamp.
 void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays);

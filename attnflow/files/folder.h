@@ -56,18 +56,14 @@ class Folder {
   std::string label() const;
   std::string label(std::string_view file) const;
 
-  // Whether the folder exists. Always true for one that is built in.
   bool exists() const;
-  // Whether the folder has an entry of that name. Throws Error(kBadFile) if the entry is listed but unreachable: a
-  // dangling link or a link cycle.
+  // Throws Error(kBadFile) if the entry is listed but unreachable: a dangling link or a link cycle.
   bool has(std::string_view file) const;
-  // Returns the whole content of a file. Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than
-  // `max_bytes`.
+  // Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
   // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile), also if a tensor has a
   // type that attnflow does not read (SafetensorsFile::unread()).
   SafetensorsFile open_safetensors(std::string_view file) const;
-  // Likewise for a file written by torch.save.
   PytorchFile open_pytorch(std::string_view file) const;
 
   // The path as given if on disk, the name if built in.

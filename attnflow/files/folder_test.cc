@@ -80,7 +80,6 @@ TEST(Folder, OpensTheSameTensorsFromDiskAndFromMemory) {
   EXPECT_EQ(static_cast<const void*>(data), bytes.data() + bytes.size() - 2 * sizeof(float));
 }
 
-// The parser is the same for both; only the name in the message differs.
 TEST(Folder, DamagedTensorsInMemoryAreRefusedAsOnDisk) {
   const TempFolder temporary;
   write_safetensors(temporary / "w.safetensors", {{"x", Array::from(Tensor<float>({2}, {1, 2}).view())}});

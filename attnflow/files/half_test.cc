@@ -83,7 +83,6 @@ TYPED_TEST(FloatToHalf, EveryHalfComesBack) {
 TYPED_TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearer) {
   for (std::uint16_t half = 0; half < kInfinity; ++half) {
     const auto next = static_cast<std::uint16_t>(half + 1);
-    // Exact: both types have more than one additional bit.
     const auto middle = static_cast<TypeParam>((half_by_definition(half) + half_by_definition(next)) / 2.0);
     const std::uint16_t even = half % 2 == 0 ? half : next;
     ASSERT_EQ(float_to_half(middle), even) << half;

@@ -18,7 +18,6 @@
 namespace attnflow::internal {
 namespace {
 
-// Throws Error(kBadFile) saying why an existing entry of this name cannot be reached, from the system's error number.
 [[noreturn]] void fail_to_reach(const std::filesystem::path& path, std::string_view expected, int error_number) {
   std::error_code no_link;
   const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);

@@ -13,7 +13,6 @@ namespace attnflow::internal {
 // starting with `source`, if the text is not JSON, is not an object, has a duplicate key, or is nested more than 64
 // deep.
 nlohmann::json parse_json_object(std::string_view text, const std::string& source);
-// Likewise for any JSON value.
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 
 // The JSON library's description of an error, without its internal prefix: "parse error at line 1, column 7: ...".

@@ -12,8 +12,7 @@ namespace attnflow::internal {
 class MappedFile {
  public:
   MappedFile() = default;  // no file: no bytes
-  // `kind` is the expected kind in messages: ".safetensors". Throws Error(kBadFile) as InputFile does, or if the file
-  // cannot be mapped.
+  // Messages name `kind`: ".safetensors". Throws Error(kBadFile) as InputFile does, or if the file cannot be mapped.
   MappedFile(const std::filesystem::path& path, std::string_view kind);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

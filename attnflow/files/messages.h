@@ -19,7 +19,6 @@ std::string quote_names(const std::vector<std::string_view>& names, std::size_t 
 // Throws Error(kBadFile) with the message prefixed by the name of a file or of something in it.
 [[noreturn]] void fail_file(std::string_view name, std::string_view message);
 
-// The system's description of an errno value.
 std::string system_reason(int error_number);
 
 }  // namespace attnflow::internal

@@ -78,7 +78,6 @@ class HeaderParser {
   [[noreturn]] void refuse(const std::string& what) const {
     fail_file(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
   }
-  // The next non-space character, or NUL at the end.
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -143,7 +142,6 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
-// How elements are stored in the file and in memory.
 struct Element {
   DType dtype = DType::kF32;
   std::size_t stored_size = 0;   // bytes in the file
@@ -237,7 +235,6 @@ std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, con
   return out;
 }
 
-// Converts little-endian unsigned integers of `size` bytes to int64.
 std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::size_t size, const std::string& name) {
   const std::size_t count = stored.size() / size;
   std::vector<std::byte> out(count * sizeof(std::int64_t));

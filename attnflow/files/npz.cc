@@ -94,7 +94,6 @@ OpenArchive open_archive(std::span<const std::byte> bytes, const std::string& na
   return archive;
 }
 
-// The names of all entries; "" for unreadable ones.
 std::vector<std::string> entry_names(const OpenArchive& archive) {
   std::vector<std::string> names;
   const zip_int64_t count = zip_get_num_entries(archive.zip.get(), 0);

@@ -32,7 +32,6 @@ struct Entry {
   bool wrong_crc = false;
 };
 
-// A deflate stream of stored blocks: it needs neither compression nor a library.
 std::string deflate_stored(const std::string& text) {
   std::string out;
   std::size_t at = 0;
@@ -169,7 +168,6 @@ TEST(Npz, BombsAreRefusedBeforeTheyAreUnpacked) {
   Entry impossible{"x.npy", npy_of({1}), kDeflated};
   impossible.declared_size_offset = 3'000'000'000;
   expect_bad({"claims to have 30000", "compressed to", "damaged"}, zip({impossible}));
-  // More compressed bytes than the file has.
   Entry outside{"x.npy", npy_of({1}), kStored};
   outside.declared_size_offset = outside.declared_compressed_offset = 2'000'000'000;
   expect_bad({"in a zip file of", "damaged"}, zip({outside}));

@@ -184,7 +184,6 @@ class PickleReader {
     pickle_.values.back().text = text;
   }
 
-  // Values below the innermost mark are out of reach.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   void need_values(std::size_t count) const {
     if (stack_.size() - floor() < count) fail("an instruction finds too few values");
@@ -204,7 +203,6 @@ class PickleReader {
     if (value.kind != kind) refuse(fmt::format("{} that is changed as if it were {}", show_pickled(value), what));
     return value;
   }
-  // Pops the values above the innermost mark, and the mark.
   std::vector<PickleRef> pop_to_mark() {
     if (marks_.empty()) fail("an instruction finds no mark");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());

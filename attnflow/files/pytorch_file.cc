@@ -264,7 +264,6 @@ class PytorchReader {
   std::size_t at_ = 0;  // current position in a file of the older format
   std::map<std::string_view, Stored> storages_;
   PytorchContent content_;
-  // Several names of one transposed tensor share a copy.
   std::map<std::tuple<std::string_view, std::size_t, Shape, Shape>, Bytes> copies_;
   std::size_t copied_ = 0;
 };

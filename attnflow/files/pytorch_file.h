@@ -23,8 +23,7 @@
 
 namespace attnflow {
 
-// A memory-mapped file, or one whose bytes are already in memory. Movable; spans stay valid while the object (or one
-// moved from it) lives.
+// Movable; spans stay valid while the object (or one moved from it) lives.
 class PytorchFile {
  public:
   using Entry = SafetensorsFile::Entry;

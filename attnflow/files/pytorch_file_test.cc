@@ -78,7 +78,6 @@ TEST(PytorchFile, ReadsViewsInBothFormats) {
     EXPECT_EQ(at("empty"), (std::vector<float>{}));
     EXPECT_EQ(at("parameter"), at("whole"));
     EXPECT_EQ(at("old"), (std::vector<float>{4, 5}));
-    // Contiguous tensors are not copied.
     for (const char* name : {"whole", "part", "row of one", "scalar", "parameter", "old"}) {
       const std::byte* const bytes = content.entries().at(name).bytes.data();
       EXPECT_TRUE(bytes >= span_of(file).data() && bytes < span_of(file).data() + file.size()) << name;
@@ -173,7 +172,6 @@ TEST(PytorchFile, BoundsWhatIsCopied) {
   for (int i = 0; i < 99; ++i) many.emplace_back(std::to_string(i), write::tensor(storage, i, {190, 200}, {1, 190}));
   expect_bad(test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write(),
              {"more bytes than the file has"});
-  // The same view under many names is copied once.
   for (auto& [name, tensor] : many) tensor = write::tensor(storage, 0, {200, 200}, {1, 200});
   const std::string file = test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write();
   const PytorchFile content(span_of(file), "file");
@@ -211,7 +209,6 @@ TEST(PytorchFile, RefusesZipFilesThatAreWrong) {
   zip.entries.push_back(zip.entries[0]);
   expect_bad(zip.write(), {"twice"});
   zip.entries.pop_back();
-  // An entry that lies inside another.
   ZipForTest inner{.entries = {{"x", "1"}}, .in_64_bits = false};
   ZipForTest outer = zip;
   outer.in_64_bits = false;

@@ -29,8 +29,7 @@
 
 namespace attnflow {
 
-// A memory-mapped file, or one whose bytes are already in memory. Movable; spans stay valid while the object (or one
-// moved from it) lives.
+// Movable; spans stay valid while the object (or one moved from it) lives.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -50,8 +49,7 @@ class SafetensorsFile {
   const std::filesystem::path& path() const;
   // Returns all tensors whose type attnflow reads, sorted by name.
   const std::map<std::string, Entry, std::less<>>& entries() const;
-  // Returns the other tensors: their names, and their types as the file calls them (U16, F8_E4M3, F4, C64, ...). Files
-  // may contain such tensors in addition to the ones needed.
+  // Returns the other tensors, with their types as the file calls them (U16, F8_E4M3, F4, C64, ...).
   const std::map<std::string, std::string, std::less<>>& unread() const;
   // Of any type.
   bool holds(std::string_view name) const { return entries().contains(name) || unread().contains(name); }

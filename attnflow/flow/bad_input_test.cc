@@ -188,7 +188,6 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
   }
 }
 
-// Stopped in the middle of a sink, not only between two: one sink of a long text takes seconds.
 TEST(FlowInterrupted, StoppedByAnotherThread) {
   const AttentionGraph graph = random_graph(12, 160, 5);
   for (const bool one_row : {false, true}) {
@@ -237,7 +236,6 @@ TEST(FlowInterrupted, AnExceptionOfTheProgressCallbackComesOut) {
       EXPECT_EQ(calls, then) << "a thread went on";
     }
   }
-  // The next call works as if nothing had happened.
   const FlowResult again = attention_flow(graph, {.threads = 4});
   EXPECT_EQ(again.flow, attention_flow(graph, {.threads = 1}).flow);
 }

@@ -9,8 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// The code below is compiled once for each kind of processor, so it uses no templates of the standard library, whose
-// instances would be shared between all of them.
+// Compiled once for each kind of processor, so it uses no templates of the standard library: their instances would be
+// shared.
 HWY_BEFORE_NAMESPACE();
 namespace attnflow::internal {
 namespace HWY_NAMESPACE {
@@ -21,7 +21,6 @@ using Bits = std::uint32_t;  // one bit per node of a block
 
 HWY_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// Returns which a[e] > b[e] for the nodes e of a block.
 HWY_INLINE Bits greater(const std::int64_t* a, const std::int64_t* b) {
   const Units d;
   Bits bits = 0;
@@ -161,7 +160,6 @@ HWY_INLINE std::int64_t push_below(const FlowPass& pass, std::size_t k, std::uin
   return k == 3 ? push_to_layer_1<kRecord>(pass, p, amount) : push<kRecord>(pass, k - 1, p, amount);
 }
 
-// Sends up to `amount` from node p of layer k >= 3, and returns the amount sent.
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
   const FlowLayer& layer = pass.layers[k];
@@ -387,7 +385,6 @@ class Augmenter {
           for (std::size_t s = length; s-- > 0;) {
             FlowStep& step = pass_.path[s];
             if (step.forward) {
-              // Forward steps record the sender, for the way back.
               const FlowLayer& below = layers_[step.layer - 1];
               const std::size_t to = static_cast<std::size_t>(
                   step.flow - (layers_[step.layer].flow + step.node * layers_[step.layer].stride));

@@ -85,8 +85,8 @@ struct FlowPass {
 // Runs the greedy pass and returns its value. `record` keeps the flow for augment_flow().
 std::int64_t greedy_flow(const FlowPass& pass, bool record);
 
-// Continues from the recorded flow, of value `flow`, and returns the maximum flow, or pass.enough once that is reached.
-// When the result is below pass.enough, the nodes with layers[k].distance >= 0 are the source side of a minimum cut.
+// Continues from the recorded flow of value `flow`; returns the maximum flow, or pass.enough once that is reached.
+// Below pass.enough, the nodes with layers[k].distance >= 0 are the source side of a minimum cut.
 std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow);
 
 void clear_flow(const FlowPass& pass);
@@ -109,8 +109,7 @@ inline void record_flow(const FlowPass& pass, std::size_t k, std::size_t node, s
   set_bit(below.inflow + end * below.inflow_words, node);
 }
 
-// Calls visit(node, end, units) for every arc of layer k, 2 <= k < depth, that has ever carried flow; the arc leaves
-// node `node` of the layer.
+// Calls visit(node, end, units) for every arc of layer k, 2 <= k < depth, that has ever carried flow.
 template <typename Visit>
 void for_each_recorded(const FlowPass& pass, std::size_t k, const Visit& visit) {
   const FlowLayer& layer = pass.layers[k];

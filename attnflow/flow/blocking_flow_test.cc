@@ -257,7 +257,6 @@ TEST(KeptFlows, KeepNoMoreThanTheirLimit) {
   EXPECT_EQ(many.restore(above.pass(), 1), truth[3][1]);
   expect_flow(above.pass(), truth[3][1]);
   clear_flow(above.pass());
-  // A different row than the one the flow was found for.
   std::vector<std::int64_t> narrow(12, 0);
   narrow[1] = truth[3][1] - 1;
   SourceOfPass other(network, narrow.data(), 1, random);

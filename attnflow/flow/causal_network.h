@@ -41,8 +41,8 @@ class CausalNetwork {
   // of a layer allocates it; after that, threads may set different rows. Throws Error(kUsage) for a layer or position
   // that does not exist, another number of capacities, and unless they are finite, nonnegative, and sum to less than 2.
   void set_row(std::size_t layer, std::size_t p, std::span<const double> capacities);
-  // Sets the row that the output token has when `layer` is the requested layer. Needed only if it differs from the row
-  // given to set_row(), as with a single head (graph/mixing.h). At most tokens() capacities. Throws as set_row() does.
+  // Sets the output token's row when `layer` is the requested layer, if it differs from that of set_row(), as with a
+  // single head (graph/mixing.h). At most tokens() capacities. Throws as set_row() does.
   void set_top(std::size_t layer, std::vector<double> capacities);
 
  private:

@@ -40,9 +40,9 @@ class CutTemplates {
   // Begins a new sink; `column` holds its arcs from the nodes of layer 1.
   void start_sink(const std::vector<std::int64_t>& column);
 
-  // Returns the lowest price of a known template for the source at `position`, or `upper` if none is lower. `row` holds
-  // its arcs by position of layer depth - 1, and `row_cut` is the total capacity of those that lead to nodes that reach
-  // the sink. Stops once a price is as low as `flow`, the value of a known flow.
+  // Returns the lowest price of a known template for the source at `position`, at most `upper`. `row` holds its arcs by
+  // position of layer depth - 1, and `row_cut` the sum of those to nodes that reach the sink. Stops once a price is as
+  // low as `flow`, the value of a known flow.
   std::int64_t upper_bound(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut,
                            std::int64_t flow, std::int64_t upper);
 
@@ -67,8 +67,7 @@ class CutTemplates {
     std::vector<std::int64_t> room;  // b, by position in the free layer
   };
 
-  // Where arcs lead: anywhere, to the same or lower positions, or to the same or higher ones. Arcs into the sink don't
-  // count.
+  // Where arcs lead: anywhere, or to the same or lower, or higher, positions. Arcs into the sink don't count.
   enum class Direction : std::uint8_t { kAny, kDown, kUp };
 
   // A source's t, as an index into prices.

@@ -25,7 +25,6 @@ struct AllArcs {
   std::vector<Block> below;  // A_(m+1) ..., in their form below a top
   std::vector<Block> tops;   // by requested layer; empty unless they differ from `below`
 
-  // Arcs that leave the output tokens of the requested layer.
   const Block& top(const FlowProblem& problem, std::size_t wanted) const {
     return tops.empty() ? below[problem.depth_of(wanted) - 1] : tops[wanted];
   }
@@ -127,8 +126,8 @@ void check_shape(const AttentionGraph& graph) {
   }
 }
 
-// The matrices below a top, then the tops if they differ. They are recomputed for each use, because all of them in
-// floating point take as much memory as all of them in units.
+// The matrices below a top, then the tops if they differ: recomputed for each use, because in floating point all take
+// as much memory as in units.
 class Blocks {
  public:
   Blocks(const AttentionGraph& graph, const FlowProblem& problem)

@@ -107,7 +107,6 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
         const std::int64_t mass = layers.mass[p];
         const std::int64_t choices[] = {0, 1, mass / 2, mass - 1, mass, mass + 1, random_units(random, 60)};
         from[p] = std::max<std::int64_t>(0, choices[std::uniform_int_distribution<std::size_t>(0, 6)(random)]);
-        // One node by itself: no arc exceeds its capacity, no more is sent than there was, and little is left over.
         const std::int64_t arrived = push_down(layers.of(p), from.data() + p, to.data());
         std::int64_t total = 0;
         for (std::size_t q = 0; q < layers.stride; ++q) {
@@ -128,7 +127,6 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
         }
         arrived_in_all += arrived;
       }
-      // Together they send the sum of what each sends alone.
       std::vector<std::int64_t> together(layers.stride, -1);
       EXPECT_EQ(push_down(layers.all(), from.data(), together.data()), arrived_in_all);
       EXPECT_EQ(together, sum);

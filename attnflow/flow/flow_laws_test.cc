@@ -56,7 +56,6 @@ void for_each_graph(const F& check) {
   }
 }
 
-// The graph with the residual included in the weights, so that they can be changed.
 AttentionGraph plain(const AttentionGraph& graph) {
   AttentionGraph result;
   result.weights = Tensor<double>(graph.weights.shape());

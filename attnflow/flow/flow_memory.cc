@@ -124,7 +124,6 @@ std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> av
 }
 
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
-  // One output token adapts to the available memory.
   if (size.one_output_token && (size.threads > 1 || (size.causal && size.most_layers > 0))) {
     FlowSize least = size;
     least.threads = 1;

@@ -42,8 +42,7 @@ struct FlowProblem {
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const;
 };
 
-// Sums a row's arcs into each group of tokens, in units, so that only the capacities themselves are rounded. Arcs
-// beyond the end of `row` are 0.
+// Sums a row's arcs into each group of tokens, in units: only capacities are rounded. Arcs beyond `row` are 0.
 std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups);
 
 }  // namespace attnflow::internal

@@ -59,8 +59,6 @@ TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   }
 }
 
-// Checks that the enclosures of all pairs, and those of the last row computed alone, contain what is exact and are at
-// most `gap` wide.
 void expect_around(const FlowResult& all, const FlowResult& row, const FlowResult& exact, double gap) {
   const std::size_t n = exact.flow.extent(1);
   const auto check = [&](const FlowResult& found, std::size_t l, std::size_t found_row, std::size_t i, std::size_t j) {
@@ -182,7 +180,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   open.minimum_cut.pop_back();
   EXPECT_FALSE(certify(network, 1, 2, open).separates);
   EXPECT_EQ(certify(network, 1, 2, open).high, std::numeric_limits<double>::infinity());
-  // Units whose sums would wrap around prove nothing.
   for (const int exponent : {61, 64, 200, 2000}) {
     PairFlow tiny;
     tiny.fixed_point.exponent = exponent;

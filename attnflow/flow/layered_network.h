@@ -21,8 +21,7 @@
 namespace attnflow {
 
 // A network in layers: nodes (k, p), k = depth ... 0, and an arc (k, p) -> (k - 1, q) of capacity layers[k - 1](p, q)
-// for every p and q. Layer `depth` is nearest the output. Blocks may be rectangular: layers[k - 1] is [nodes of layer
-// k, nodes of layer k - 1].
+// for every p and q. Layer `depth` is nearest the output. Blocks may be rectangular.
 struct LayeredNetwork {
   std::vector<Tensor<double>> layers;  // bottom first: layers.back() holds the arcs that leave the output side
   std::size_t depth() const { return layers.size(); }
@@ -31,8 +30,8 @@ struct LayeredNetwork {
 // The greedy pass recurses once per layer, so there is a limit.
 inline constexpr std::size_t kMaxFlowLayers = 4096;
 
-// Returns the network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being
-// graph.top(l). Throws Error(kUsage) unless m < l <= L.
+// Returns the network between layers l and m < l of an attention graph, with graph.top(l) on top. Throws Error(kUsage)
+// unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
 
 // Throws Error(kUsage) unless the network has a layer, consecutive blocks fit together, and capacities are finite and

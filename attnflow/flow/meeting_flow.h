@@ -29,14 +29,14 @@ namespace attnflow::internal {
 class MeetingFlow {
  public:
   // below[k - 1] holds the arcs from layer k to layer k - 1, causal except in the lowest layer, whose columns are input
-  // tokens. `columns` belongs to the same layers. All must outlive this object.
+  // tokens; `columns` belongs to the same layers. All must outlive this object.
   MeetingFlow(const std::vector<const ArcBlock*>& below, NeighborColumns& columns)
       : below_(below), columns_(columns), demand_(below.size()) {}
 
   // Begins an input token to which no position before `own` has an arc.
   void start(std::size_t input, std::size_t own);
   // Returns how much of the amounts at the nodes of layer k >= 2 (`held`, by position) provably reaches the input
-  // token, at most `enough`. Between calls of start(), k must increase from call to call.
+  // token, at most `enough`. Between calls of start(), k must increase.
   std::int64_t value(std::size_t k, const std::vector<std::int64_t>& held, std::int64_t enough);
 
  private:

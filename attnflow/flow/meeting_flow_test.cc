@@ -89,7 +89,6 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   }
 }
 
-// The columns of the lowest layer may be words.
 TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
   std::mt19937_64 random(9);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 3, 12, {});

@@ -108,7 +108,6 @@ class NaiveFlow {
   std::vector<Place> queue_;
 };
 
-// Capacities times 2^exponent, in units of 2^-100.
 inline Tensor<WideUnits> wide_block(const Tensor<double>& block, int exponent = 0) {
   Tensor<WideUnits> wide(block.shape());
   for (std::size_t e = 0; e < block.size(); ++e) wide.data()[e] = wide_units(std::ldexp(block.data()[e], exponent));

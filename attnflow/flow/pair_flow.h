@@ -68,8 +68,8 @@ struct PairFlowOptions {
   MinimumCut minimum_cut = MinimumCut::kNearestOutput;
 };
 
-// Throws Error(kUsage) for blocks that do not fit together, nodes that do not exist, and capacities that are negative
-// or not finite. (Capacities on no path from the output to the input token are not checked.)
+// Throws Error(kUsage) for blocks that do not fit together, nodes that do not exist, and capacities, on paths from the
+// output to the input token, that are negative or not finite.
 PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                       const PairFlowOptions& options = {});
 
@@ -90,8 +90,8 @@ struct FlowCertificate {
   bool separates = false;  // without the cut's arcs, no path with capacity leads from the source to the sink
   double low = 0.0;        // value of the flow, rounded down (0 unless feasible and conserving)
   double high = 0.0;       // capacity of the cut, rounded up (infinite unless separating)
-  // The first problem found, as a sentence; empty if there is none. A certificate that holds can still report one: an
-  // arc of the cut that is not in the network, which is ignored.
+  // The first problem found, as a sentence, or empty. A certificate that holds can report an ignored arc of the cut
+  // that is not in the network.
   std::string problem;
   bool holds() const { return feasible && conserves && separates; }
 };

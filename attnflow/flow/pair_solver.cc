@@ -32,7 +32,6 @@ bool has_arc(const double* row, std::size_t begin, std::size_t end) {
   return false;
 }
 
-// Whether the row has an arc to a marked node of [begin, end).
 bool has_marked_arc(const double* row, std::size_t begin, std::size_t end, const std::uint8_t* marks) {
   for (std::size_t q = begin; q < end; ++q) {
     if (marks[q] != 0 && is_arc(row[q])) return true;
@@ -40,7 +39,6 @@ bool has_marked_arc(const double* row, std::size_t begin, std::size_t end, const
   return false;
 }
 
-// The sum of a row, or nothing if one of its entries is not a valid capacity.
 std::optional<double> row_sum(const double* row, std::size_t count) {
   double sum[kLanes] = {};
   std::uint64_t wrong[kLanes] = {};
@@ -88,8 +86,8 @@ void PairSolver::find_paths() {
     const Tensor<double>& block = network_.layers[k - 1];
     const std::size_t nodes = block.extent(1);
     marks.assign(nodes, 0);
-    // Only the range that is not reached yet is searched: after the last row of a causal block, or any row of a dense
-    // one, little remains.
+    // Only the range not reached yet is searched: after the last row of a causal block, or any of a dense one, it is
+    // small.
     std::size_t begin = 0;
     std::size_t end = nodes;
     const std::vector<std::uint32_t>& above = positions_[k];
@@ -282,7 +280,6 @@ PairSolver::Sides PairSolver::reached_by_source() const {
   return sides;
 }
 
-// Breadth-first search from the sink, backward along arcs with residual capacity.
 PairSolver::Sides PairSolver::not_reaching_sink() const {
   Sides sides(depth() + 1);
   for (std::size_t k = 1; k <= depth(); ++k) sides[k].assign(positions_[k].size(), true);

@@ -31,8 +31,7 @@ class PairSolver {
   // Returns the maximum flow in units. May be called only once.
   std::int64_t solve();
 
-  // Positions of the nodes of layer k (0 to depth) that are on a path, increasing. Below, "node" means an index into
-  // this list.
+  // Positions of the nodes of layer k (0 to depth) on a path, increasing. Below, "node" is an index into this list.
   const std::vector<std::uint32_t>& positions(std::size_t k) const { return positions_[k]; }
   // After solve(): the flow on the arc from node p of layer k to node q of layer k - 1.
   std::int64_t flow(std::size_t k, std::size_t p, std::size_t q) const;
@@ -48,8 +47,7 @@ class PairSolver {
     }
   }
 
-  // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity: the source side of the
-  // minimum cut nearest the source.
+  // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity (the cut nearest the source).
   using Sides = std::vector<std::vector<bool>>;
   Sides reached_by_source() const;
   // Whether each node cannot reach the sink: the source side of the minimum cut nearest the sink.

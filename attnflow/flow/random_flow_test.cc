@@ -80,8 +80,7 @@ class Truth {
 
   bool encloses(double low, double gap, std::size_t i, std::size_t j) {
     const WideUnits truth = naive_->solve(i, j);
-    // low + gap is rounded to nearest, so one more step up is allowed. Values that are far too large are clamped to
-    // fit.
+    // low + gap is rounded to nearest: one more step up is allowed. Values far too large are clamped to fit.
     const double high = std::nextafter(low + gap, std::numeric_limits<double>::infinity());
     const auto wide = [this](double value) { return wide_units(std::min(std::ldexp(value, exponent_), 0x1p26)); };
     const auto arcs = 64 * static_cast<WideUnits>(wide_.size());  // possible rounding in wide_units()
@@ -128,7 +127,6 @@ class Truth {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < sinks(); ++j) {
         for (std::size_t k = 0; k < n; ++k) {
-          // A column can hold more than fits.
           column_cut_(i, j) = add_units(column_cut_(i, j), down(i, k) * units_.layers[0](k, j));
           row_cut_(i, j) += unit_tops_[wanted_](i, k) * up(k, j);
         }

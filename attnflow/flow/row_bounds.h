@@ -36,8 +36,7 @@ class RowBounds {
   void descend(const ArcBlock& arcs);
 
   const std::vector<SinkValue>& values() const { return value_; }
-  // By node of the current layer: the first position of the layer above with an arc to it, or the number of that
-  // layer's nodes if there is none.
+  // By node of the current layer: the first position of the layer above with an arc to it, or else its node count.
   const std::vector<std::uint32_t>& first_above() const { return first_above_; }
   // Whether the arcs of all layers above the last one lead to the same or earlier positions.
   bool causal_above() const { return causal_above_; }
@@ -53,8 +52,8 @@ class RowBounds {
   std::size_t own_;
   bool causal_above_ = true, causal_ = true;  // layers above the last one; all layers
   std::vector<std::uint32_t> first_above_;
-  // By position p: what the chain's nodes send to other nodes at p or later (in networks that are not causal:
-  // anywhere), and the minimum of that over all chains so far.
+  // By position p: what the chain's nodes send to other nodes at p or later (without causality: anywhere), and the
+  // minimum of that over all chains so far.
   std::vector<std::int64_t> sent_, chain_cut_;
   std::vector<SinkValue> value_;
   std::size_t descended_ = 0;

@@ -62,9 +62,8 @@ struct RowFlowOptions {
 
 class RowFlow {
  public:
-  // One node above the top layer of `below` (bottom first, at least one layer, all except the lowest with as many nodes
-  // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Throws
-  // Cancelled.
+  // One node above the top layer of `below` (bottom first; all except the lowest with as many nodes below as above),
+  // with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Throws Cancelled.
   RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const ArcBlock*> below,
           const RowFlowOptions& options = {});
 
@@ -78,7 +77,7 @@ class RowFlow {
     explicit Worker(const RowFlow& flow);
     ~Worker();
     // Calls `found` with the flow to each input token of the part; low and high are at most `gap` apart if memory
-    // suffices. Returns false if the deadline passed, without calling it for the remaining tokens.
+    // suffices. Returns false if the deadline passed, and skips the remaining tokens.
     bool solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
@@ -93,8 +92,8 @@ class RowFlow {
   };
 
  private:
-  // Input tokens order_[begin] ... order_[end - 1]. Judging by position, only nodes from `first` on can reach any of
-  // them, and nodes from `all` on can reach all of them.
+  // Input tokens order_[begin] ... order_[end - 1]. Nodes before `first` reach none of them; those from `all` on reach
+  // all.
   struct Part {
     std::size_t begin = 0, end = 0;
     std::size_t first = 0, all = 0;

@@ -41,8 +41,8 @@ class SinkNetwork {
   explicit SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks);
 
   void clear() { layers_ = 0; }
-  // Adds layer k = layers() + 1. F of its nodes is between low and high, by position; `demand` holds the sums of the
-  // arcs into them. For layer 1, both low and high must equal F.
+  // Adds layer k = layers() + 1, whose F is between low and high, by position (equal for layer 1); `demand` holds the
+  // sums of the arcs into its nodes.
   void add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
                  const std::vector<double>& demand);
 

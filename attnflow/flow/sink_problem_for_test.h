@@ -155,7 +155,6 @@ inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks,
   return demand;
 }
 
-// One source of a SinkNetwork, as needed by a FlowPass.
 class SourceOfPass {
  public:
   // `row`: its arcs by position in the network's top layer. The order for the greedy pass is random.

@@ -39,9 +39,9 @@ struct SinkProblem {
   std::vector<std::vector<double>> demand;  // demand[k], k = 1 ...: sums of the arcs into the nodes of layer k
 
   explicit SinkProblem(std::vector<const Tensor<std::int64_t>*> network);
-  // For layers whose arcs lead to the same or later positions. A node is then assumed to reach all of layer 1 at its
-  // own position and later, which saves computing the sets, and is just as good a bound if no arc is missing.
-  // `positions` are those of the rows of the top layer.
+  // For layers whose arcs lead to the same or later positions. A node is assumed to reach all of layer 1 at its own
+  // position and later: as good a bound if no arc is missing, without computing sets. `positions`: of the top layer's
+  // rows.
   SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const std::vector<std::uint32_t>& positions);
   std::size_t depth() const { return blocks.size(); }
   // The sets reached by rows from outside the network: a block above layer `depth - 1`.
@@ -72,9 +72,8 @@ class SinkSolver {
   // `at_most` is an upper bound, if one is known.
   SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position,
                   std::int64_t at_most = kManyUnits);
-  // Returns how much flow, at most `enough`, is found when the sink's arcs from the nodes of layer 1 are `sink_arcs`
-  // [by position] instead of those given to start(): by a greedy pass, or the maximum. Nodes where `sink_arcs` is 0 are
-  // not used.
+  // Returns how much flow, at most `enough`, a greedy pass, or the maximum, finds when `sink_arcs` [by position]
+  // replace those given to start(). Nodes where `sink_arcs` is 0 are not used.
   enum class Effort : std::uint8_t { kGreedy, kAll };
   std::int64_t sent(const std::int64_t* row, std::size_t position, std::int64_t enough, const std::int64_t* sink_arcs,
                     Effort effort);
@@ -85,7 +84,6 @@ class SinkSolver {
   const FlowCounts& counts() const { return counts_; }
 
  private:
-  // The successes of a method, and the work they took; older ones decay.
   struct Record {
     double tried = 0.0, worked = 0.0, work = 0.0;
     std::uint32_t skipped = 0;

@@ -12,7 +12,6 @@
 namespace attnflow::internal::sink_solver_test {
 namespace {
 
-// The nodes of layer 1 that a row of arcs to layer k leads to, by simple search.
 std::vector<bool> reached_in_layer_1(const std::vector<UnitBlock>& blocks, const std::int64_t* row, std::size_t k) {
   std::vector<bool> here;
   for (std::size_t q = 0; q < blocks[k - 1].extent(0); ++q) here.push_back(row[q] > 0);
@@ -87,7 +86,6 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
 
 enum class Below { kValues, kBounds };
 
-// Solves all levels of all sinks with one solver, and compares with Dinic's answers.
 void check_network(const std::vector<UnitBlock>& blocks, FlowCounts& counts, Below known = Below::kValues) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);

@@ -41,14 +41,12 @@ struct LayerGradients {
   TensorView<const float> output_gradient = {};
 };
 
-// A model passes these on and keeps none, so that the sink decides what to store: everything, or one [query, key]
-// matrix per layer (Chefer, Gur & Wolf, ICCV 2021: the mean over heads of max(0, gradient x attention)).
+// A model passes these on and keeps none, so that the sink decides what to store.
 class AttentionGradientSink {
  public:
   virtual ~AttentionGradientSink() = default;
 
-  // Called before the layers, with the residual stream after the last layer, [position, hidden], and the score's
-  // gradient there.
+  // Called before the layers, with the last residual stream, [position, hidden], and the score's gradient there.
   virtual void top(TensorView<const float> residual, TensorView<const float> gradient) {
     static_cast<void>(residual);
     static_cast<void>(gradient);

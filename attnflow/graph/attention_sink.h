@@ -19,8 +19,8 @@
 
 namespace attnflow {
 
-// A model passes its attention weights to a sink as it computes them, so that the sink decides what to store: the full
-// stack, the fused matrices, or only a running product.
+// A model passes its weights to a sink as it computes them, so that the sink decides what to store: the full stack, the
+// fused matrices, or only a running product.
 class AttentionSink {
  public:
   virtual ~AttentionSink() = default;
@@ -33,8 +33,8 @@ class AttentionSink {
   // Engines that process a prompt in chunks call this for all layers of a chunk before the next chunk.
   virtual void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) = 0;
 
-  // If a sink needs more than attention, terms() is called instead of layer(), in the same order. An engine that cannot
-  // provide terms throws Error(kUnsupportedModel) before it computes anything.
+  // If true, terms() is called instead of layer(), in the same order. An engine that cannot provide terms throws
+  // Error(kUnsupportedModel) before it computes anything.
   virtual bool wants_terms() const { return false; }
   virtual void terms(const LayerTerms& terms) { layer(terms.layer, terms.query_begin, terms.attention); }
 };

@@ -74,7 +74,6 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
             weight_advice(weights, index));
 }
 
-// Whether the columns of every head sum to 1: [layer, head, query, key].
 template <typename Weight>
 bool has_shares_in_columns(TensorView<const Weight> weights) {
   const std::size_t n = weights.extent(2);

@@ -22,8 +22,8 @@
 namespace attnflow {
 
 // Attention [layer, head, query, key], after softmax, without padding. weight(l, h, q, k) is how much position q of
-// layer l + 1 takes from position k of layer l through head h. L layers, H heads and n positions give L H n^2 weights,
-// in float32 as models compute them (AttentionStack), or in float64 as some files store them (WideAttentionStack).
+// layer l + 1 takes from position k of layer l through head h. L H n^2 weights, in float32 as models compute them
+// (AttentionStack), or in float64 as some files store them (WideAttentionStack).
 template <typename Weight>
 class BasicAttentionStack {
  public:
@@ -39,7 +39,6 @@ class BasicAttentionStack {
   // [head, query, key] of layer l, from 1. Valid while the stack lives.
   TensorView<const Weight> layer(std::size_t l) const { return weights_[l - 1]; }
 
-  // Passes every layer to a sink, as a model would.
   void send_to(AttentionSink& sink) const requires std::same_as<Weight, float>;
 
  private:
@@ -66,12 +65,11 @@ struct RowSums {
 RowSums inspect_row_sums(TensorView<const float> weights);
 RowSums inspect_row_sums(TensorView<const double> weights);
 
-// Float32 softmax deviates from 1 by about 1e-7 and half precision by about 1e-3; a larger deviation is not softmax
-// output.
+// Float32 softmax deviates from 1 by about 1e-7 and half precision by about 1e-3; more is not softmax output.
 inline constexpr double kRowSumTolerance = 1e-3;
 
-// True if no query attends to a later key: every weight above the diagonal is exactly 0. A single position does not
-// count as causal. `weights` is [..., query, key].
+// True if no query attends to a later key: every weight above the diagonal is exactly 0. A single position is not
+// causal. `weights` is [..., query, key].
 bool is_causal(TensorView<const float> weights);
 bool is_causal(TensorView<const double> weights);
 
@@ -98,8 +96,8 @@ class StackSink : public AttentionSink {
   // `tokens` is n; the number of heads is learned from the calls.
   explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the validated stack. Call once, after the model has run. Throws Error(kBadFile) as the constructor of
-  // AttentionStack does, also if rows are missing.
+  // Returns the validated stack. Call once, after the model has run. Throws Error(kBadFile) as the stack's constructor,
+  // also if rows are missing.
   AttentionStack take();
 
  private:

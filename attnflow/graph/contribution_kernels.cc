@@ -13,7 +13,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, kVectorBlock / 2>;
 using Doubles = hn::CappedTag<double, kVectorBlock / 4>;
 
-// The sum of the lanes, sequentially in float64.
 double sum_lanes(hn::Vec<Floats> v) {
   const Floats d;
   alignas(64) float lanes[kVectorBlock / 2];

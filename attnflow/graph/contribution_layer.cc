@@ -123,7 +123,6 @@ Statistics statistics(const NormTerms& norm, std::span<const float> row) {
   return found;
 }
 
-// Subtracts the row's mean and multiplies it by gamma, for each norm in turn.
 void fold(std::vector<double>& row, std::span<const NormTerms* const> norms) {
   for (const NormTerms* norm : norms) {
     double mean = 0.0;

@@ -58,9 +58,9 @@ struct ContributionLayer {
   }
 };
 
-// Checks the terms and folds the norms; values are those of the chunk. `method` is the method's name, for messages.
-// Throws Error(kOther) for shapes that do not match and for attention to positions that have not arrived, and
-// Error(kBadFile), naming layer and position, for numbers that are not finite or attention below 0.
+// Checks the terms and folds the norms; values are those of the chunk. Messages name `method`. Throws Error(kOther) for
+// shapes that do not match and for attention to positions that have not arrived, and Error(kBadFile), naming layer and
+// position, for numbers that are not finite and for attention below 0.
 ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded, const std::string& method,
                                      std::size_t threads);
 

@@ -71,19 +71,18 @@ struct ContributionOptions {
 // Computes the rows of the layers of one sequence as its chunks of queries arrive.
 class ContributionRows {
  public:
-  // `layers`: the number of layers of the model. `in_chunks`: a layer comes in several calls, each with the queries
-  // that follow those of the previous call, and discard is ignored; otherwise, each layer comes whole and nothing of it
-  // is kept.
+  // `in_chunks`: a layer of the model's `layers` comes in several calls, in order of queries, and discard is ignored;
+  // otherwise, layers come whole and nothing is kept.
   ContributionRows(std::size_t layers, ContributionOptions options, bool in_chunks);
   ~ContributionRows();
   ContributionRows(ContributionRows&&) noexcept;
   ContributionRows& operator=(ContributionRows&&) noexcept;
 
-  // Returns W_l for these queries, [query, key], with keys from 0 to the last query, and without the residual if that
-  // is added later. Throws Error(kBadFile), naming layer and position, for numbers that are not finite and for
-  // attention below 0; Error(kUnsupportedModel) if the layer lacks what the method needs: for globenc, norms that come
-  // after, and for value zeroing, `rest`; Error(kOther) for terms whose shapes do not match, layers that do not exist
-  // and chunks that are not consecutive.
+  // Returns W_l for these queries, [query, key], with keys up to the last query, and without a residual that is added
+  // later. Throws Error(kBadFile), naming layer and position, for numbers that are not finite and for attention below
+  // 0; Error(kUnsupportedModel) if the layer lacks what the method needs: for globenc, norms that come after, and for
+  // value zeroing, `rest`; Error(kOther) for terms whose shapes do not match, layers that do not exist and chunks that
+  // are not consecutive.
   Tensor<double> rows(const LayerTerms& terms);
 
  private:
@@ -105,8 +104,8 @@ class ContributionGraphSink : public AttentionSink {
   void terms(const LayerTerms& terms) override;
   // Called by engines that do not provide terms. Throws Error(kUnsupportedModel): attention alone is not enough.
   [[noreturn]] void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the graph. Throws Error(kUnsupportedModel) if no terms have arrived, and Error(kOther) if those of some
-  // layer are missing. Call once.
+  // Returns the graph. Call once. Throws Error(kUnsupportedModel) if no terms have arrived, and Error(kOther) if those
+  // of a layer are missing.
   AttentionGraph take();
 
  private:

@@ -38,8 +38,7 @@ struct Slice {
   std::size_t length = 0;
 };
 
-// Computes u_j^h of the keys [first, first + count), followed by x_j for those that are queries of the chunk: vectors
-// [key, heads + 1, slice].
+// Computes u_j^h of `count` keys, followed by x_j for queries of the chunk: vectors [key, heads + 1, slice].
 void project_keys(const ContributionLayer& layer, std::size_t first, std::size_t count, const Slice& slice,
                   float* vectors);
 
@@ -52,7 +51,6 @@ class PairTiles {
 
   static std::size_t tiles(const ContributionLayer& layer) { return (layer.positions + kTileKeys - 1) / kTileKeys; }
 
-  // The length of the slices of a vector, from left to right.
   static std::size_t slice_length(const ContributionLayer& layer) {
     const std::size_t fits = kTileFloats / (kTileKeys * (layer.heads + 1)) / kVectorBlock * kVectorBlock;
     return std::min(layer.stride, std::max(fits, kVectorBlock));

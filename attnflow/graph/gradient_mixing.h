@@ -75,8 +75,8 @@ Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<co
 class GraphOfGradientsSink : public AttentionGradientSink {
  public:
   explicit GraphOfGradientsSink(std::size_t layers) : layers_(layers), seen_(layers, false) {}
-  // Accepts layers in any order, each once. Throws as the computation of the matrix does, and Error(kOther) for a layer
-  // that does not exist, has come before, or has a different number of tokens.
+  // Accepts layers in any order. Throws as the computation of the matrix does, and Error(kOther) for a layer that does
+  // not exist, has come before, or has a different number of tokens.
   void layer(const LayerGradients& gradients) final;
   // Returns the graph. Throws Error(kOther) unless every layer has come. Call once.
   virtual AttentionGraph take();
@@ -110,8 +110,8 @@ class GradientGraphSink : public GraphOfGradientsSink {
 // residual, this is uniform_graph(). O(L n^2).
 AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal);
 
-// Throws Error(kOther) unless attention and its gradient are [head, token, token] of the same shape, and
-// Error(kBadFile) for attention that is negative and numbers that are not finite.
+// Throws Error(kOther) unless attention and its gradient are [head, token, token] of one shape, and Error(kBadFile) for
+// attention that is negative and numbers that are not finite.
 void check_layer_gradients(const LayerGradients& gradients);
 
 }  // namespace attnflow

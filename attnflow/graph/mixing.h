@@ -81,8 +81,8 @@ void check_residual(double residual);
 // How a layer is mixed when it is below the top layer: there, a single head becomes the mean of all heads.
 MixingOptions below_top(MixingOptions options);
 
-// Step 1 alone: [head, query, key] -> [query, key], for the queries from `query_begin` on. O(H n^2). Throws
-// Error(kUsage) if kSingle names a head that does not exist.
+// Step 1 alone: [head, query, key] -> [query, key], for queries from `query_begin` on. O(H n^2). Throws Error(kUsage)
+// if kSingle names a head that does not exist.
 Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0,
                           std::size_t query_begin = 0);
 Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head = 0,
@@ -96,8 +96,8 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
 Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options,
                              std::size_t query_begin = 0);
 
-// Steps 2 to 4 on the result of fuse_heads(): fused_weights() in two parts, for callers that do not keep the heads
-// until the columns to mask are known. O(n^2). Throws Error(kUsage) as above.
+// Steps 2 to 4 on the result of fuse_heads(), for callers that must drop the heads before they know the columns to
+// mask. O(n^2). Throws Error(kUsage) as above.
 Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options, std::size_t query_begin = 0);
 
 // fused_weights() for some rows of a layer, for models that process a prompt in chunks: keys may end before the last
@@ -153,7 +153,7 @@ struct AttentionGraph {
   }
 };
 
-// A sink that keeps the fused matrices: O(L n^2) memory instead of O(L H n^2). `tokens`: n if layers come in chunks of
+// A sink that keeps the fused matrices: O(L n^2) memory, not O(L H n^2). `tokens`: n if layers come in chunks of
 // queries (without discard); 0 if they come whole.
 class GraphSink : public AttentionSink {
  public:

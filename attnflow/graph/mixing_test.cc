@@ -32,7 +32,6 @@ TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
   const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
   MixingOptions options{.mask_columns = {0}};
   EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
-  // Rows of a chunk know their positions, and rows that no step changed stay as they are.
   const Tensor<float> rows({1, 2, 3}, {0.0F, 0.0F, 0.0F, 1.0F, 0.0F, 0.0F});
   EXPECT_EQ(fused_rows(rows.view(), options, 1), Tensor<double>({2, 3}, {0, 0, 0, 0, 0, 1}));
   options.mask_columns = {3};

@@ -47,8 +47,8 @@ ReceptiveField normalize_receptive_field(TensorView<double> values, TensorView<c
 // Groups of positions in increasing order, a partition of 0..n-1: the pieces of one word, or a single position.
 using TokenGroups = std::vector<std::vector<std::size_t>>;
 
-// Words of an attention-like matrix [output_token, input_token]: columns of a group are summed (the attention to a word
-// is the sum over its pieces), and rows of a group are averaged (a word attends as its pieces do on average).
+// Words of an attention-like matrix [output_token, input_token]: columns of a group are summed (attention to a word),
+// and rows of a group are averaged (a word attends as its pieces do on average).
 Tensor<double> sum_columns(TensorView<const double> values, const TokenGroups& groups);
 Tensor<double> average_rows(TensorView<const double> values, const TokenGroups& groups);
 

@@ -90,8 +90,7 @@ struct RelevanceGraph {
   AttentionGraph graph;
   double negative_share = 0.0;  // as RelevanceGraphSink::negative_share()
 };
-// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions that are out of
-// range.
+// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions out of range.
 RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal = {});
 
 class RelevanceGraphSink : public GraphOfGradientsSink {

@@ -17,7 +17,6 @@ void check_positions(const std::vector<std::size_t>& positions, std::size_t n, c
   }
 }
 
-// Sets the columns of these keys to 0. Returns which rows this changed.
 std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
   std::vector<bool> changed(matrix.extent(0), false);
   for (const std::size_t k : keys) {

@@ -1,5 +1,4 @@
-// Seeded random terms of layers, complete by construction, and a simple float64 computation of their contributions that
-// stores all vectors.
+// Seeded random terms of layers, complete by construction, and their contributions in float64 by storing all vectors.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +77,6 @@ struct OwnedTerms {
   }
 };
 
-// T_ij [query, key, hidden] in float64.
 inline Tensor<double> plain_terms(const OwnedTerms& layer) {
   const std::size_t heads = layer.attention.extent(0);
   const std::size_t n = layer.attention.extent(1);

@@ -27,8 +27,7 @@
 
 namespace attnflow::internal {
 
-// Returns c_ij, [query, position]; `layer` must have kNone and the values of all positions, and be made from `terms`,
-// which must have `rest`.
+// Returns c_ij, [query, position]; `layer`, made from `terms` with `rest`, must have kNone and all positions' values.
 Tensor<double> value_zeroing(const LayerTerms& terms, const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -432,7 +432,6 @@ void HttpConnection::add_part(const std::string& part) {
   put(fmt::format("{:x}\r\n{}\r\n", part.size(), part));
 }
 
-// Small pieces are combined into one write.
 void HttpConnection::put(std::string piece) {
   if (piece.empty()) return;
   if (out_.empty()) {
@@ -492,7 +491,6 @@ void HttpConnection::on_written(error_code error, std::size_t n) {
   write();
 }
 
-// The response has been handed to the network.
 void HttpConnection::answered() {
   if (close_after_) {
     close();

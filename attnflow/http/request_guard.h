@@ -42,7 +42,6 @@ struct HostAndPort {
 };
 std::optional<HostAndPort> parse_host(std::string_view text);
 
-// Return why the request is rejected, or nothing if it is not.
 std::optional<ApiError> check_host(const HttpRequest& request, const GuardSettings& settings);
 std::optional<ApiError> check_origin(const HttpRequest& request);
 std::optional<ApiError> check_token(const HttpRequest& request, const GuardSettings& settings);

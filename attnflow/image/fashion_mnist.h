@@ -16,7 +16,6 @@ namespace attnflow {
 
 inline constexpr std::size_t kFashionEdge = 28;  // pixels
 
-// The names of labels 0 to 9, as given by the authors of the data set.
 const std::vector<std::string>& fashion_labels();
 
 struct LabelledPictures {

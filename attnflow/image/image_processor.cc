@@ -53,7 +53,6 @@ Size resized(Size from, const TargetSize& to) {
   return tall ? Size{other, to.shortest_edge} : Size{to.shortest_edge, other};
 }
 
-// floor((size - crop) / 2), also for negative values.
 std::ptrdiff_t crop_begin(std::size_t size, std::size_t crop) {
   const auto rest = static_cast<std::ptrdiff_t>(size) - static_cast<std::ptrdiff_t>(crop);
   return rest >= 0 ? rest / 2 : (rest - 1) / 2;

@@ -42,7 +42,6 @@ TEST(OverlayTest, PatchExactMapsRepeatTheValues) {
   }
 }
 
-// Compares with the definition, point by point, in a picture that is cropped and drawn at another size.
 TEST(OverlayTest, MapsFollowTheGeometry) {
   ImageProcessor processor;
   processor.size = {0, 0, 40, 0};

@@ -20,7 +20,7 @@
 //
 // The following are rejected, with an Error(kBadFile) that says what was found:
 //   - other formats, and files that are not pictures (the message names what the file seems to be);
-//   - a file that ends early, or whose compressed data is damaged: the lower half of a result is never gray for that;
+//   - a file that ends early, or whose compressed data is damaged: no picture ends in a gray lower half;
 //   - more than PictureOptions::max_pixels, checked against the header before anything is decoded or allocated, and a
 //     JPEG of more than 100 scans, another kind of bomb;
 //   - a side of 0 pixels;

@@ -22,7 +22,6 @@ struct PngLayout {
   bool transparent = false;  // tRNS: a transparent color, or alpha for the palette
 };
 
-// Checks that every chunk, up to IEND, lies inside the file.
 PngLayout read_layout(const DecoderInput& input) {
   constexpr std::size_t kHeaderBytes = 13;
   constexpr std::size_t kChunkBytes = 12;  // length, type and checksum

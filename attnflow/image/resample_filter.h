@@ -20,7 +20,6 @@ struct ResampleWeights {
   std::vector<Span> outputs;
   std::vector<std::int32_t> weights;  // in units of 2^-kWeightBits
 
-  // The input samples that any output uses: [first(), end()).
   std::size_t first() const { return outputs.front().first; }
   std::size_t end() const { return outputs.back().first + outputs.back().count; }
 };

@@ -70,13 +70,10 @@ class TextCodec {
   // Special tokens (end of text, chat roles) append none.
   virtual std::string bytes(std::int64_t id) const = 0;
   virtual bool is_special(std::int64_t id) const = 0;
-  // Whether generation ends with this token.
   virtual bool is_end(std::int64_t id) const = 0;
-  // Formats the conversation as the model was trained to see it, up to where its answer begins. The result is input for
-  // encode(), with special tokens spelled out. Throws Error(kUnsupportedModel) when the model has no chat template, or
-  // an unknown one.
+  // Formats the conversation as input for encode(), up to where the answer begins. Throws Error(kUnsupportedModel) when
+  // the model has no chat template, or an unknown one.
   virtual std::string chat(const std::vector<ChatMessage>& messages) const = 0;
-  // The file or files it was made from, for messages.
   virtual std::string source() const = 0;
 };
 

@@ -147,7 +147,6 @@ TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const Token
   if (!options.stop_words.empty()) {
     std::vector<std::string> words;
     words.reserve(tokens.size());
-    // A special token is not a word, however it is spelled.
     for (const FilterToken& token : tokens) words.push_back(token.special ? "" : word_of(token));
     for (const std::string& language : options.stop_words) {
       const std::vector<std::string_view> list = stop_words(language);

@@ -66,14 +66,12 @@ nlohmann::json default_special(const std::string& content, bool lstrip = false);
 // it.
 std::map<std::string, nlohmann::json> default_specials(std::string_view roles, bool mask_takes_space = false);
 
-// Replaces the family's special tokens by those that the folder's settings name.
 void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary);
 
 // Completes `document` with its version and the tokens that the settings declare.
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings,
                                   nlohmann::json document);
 
-// Returns the pieces of special tokens by role.
 std::map<std::string, std::string> pieces_of(const std::map<std::string, nlohmann::json>& by_role);
 
 // Makes a TemplateProcessing from patterns such as "cls A sep" and "cls A sep B:1 sep:1". A and B are the texts, and

@@ -56,7 +56,6 @@ class TokenizerSettings {
 
   // Returns true, false, or nothing when the setting is missing or null.
   std::optional<bool> flag(const char* key) const;
-  // Likewise for a string and for a non-negative number.
   std::optional<std::string> text(const char* key) const;
   std::optional<std::uint64_t> number(const char* key) const;
   std::string tokenizer_class() const { return tokenizer_class_in(config_.json); }
@@ -69,7 +68,6 @@ class TokenizerSettings {
   std::vector<nlohmann::json> more_specials() const;
   // Tokens beyond the vocabulary file, by id.
   std::map<std::uint64_t, nlohmann::json> added_tokens() const;
-  // Whether there is an added_tokens_decoder, which lists every added token.
   bool lists_added_tokens() const;
 
  private:

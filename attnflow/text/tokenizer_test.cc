@@ -22,7 +22,6 @@ using test::expect_error;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A token in the format of testdata/make_testdata.py.
 json as_json(const EncodedToken& token) {
   const auto optional = [](const std::optional<std::size_t>& value) { return value ? json(*value) : json(nullptr); };
   return json::array({token.id, token.text, optional(token.begin), optional(token.end), token.special,
@@ -76,7 +75,6 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
     expect_mentions(message, (folder_ / "tokenizer.json").string());
     for (const std::string& word : words) expect_mentions(message, word);
   };
-  // "▁" is prepended to the text.
   copy_from("llama", "tokenizer.json");
   for (const char* family : {"LlamaTokenizer", "LlamaTokenizerFast", ""}) {
     check(family, {{"add_prefix_space", false}}, {"add_prefix_space true", "found false"});
@@ -313,7 +311,6 @@ TEST_F(ModelFolder, DamagedTokenizerJsonIsAnError) {
 }
 
 TEST_F(ModelFolder, PanicsInsideTheLibraryAreErrors) {
-  // A post-processor that refers to a second segment when there is only one.
   write("tokenizer.json", R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"},
       "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "B", "type_id": 0}}],
                          "pair": [], "special_tokens": {}}})");
@@ -366,7 +363,6 @@ TEST_F(ModelFolder, AMaskThatOnlyTheSettingsNameIsFoundInTheText) {
 }
 
 TEST_F(ModelFolder, VocabularyFilesWithOddLines) {
-  // Windows line ends, a duplicate line, an empty line, and an unterminated last line.
   write("vocab.txt", "[UNK]\r\n[CLS]\r\n[SEP]\r\nthe\r\n\r\nkey\r\nthe\r\n##s");
   const Tokenizer tokenizer = Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.token_to_id("the"), 6);  // the later line wins

@@ -27,7 +27,6 @@
 
 namespace attnflow {
 
-// Represents a byte that is not UTF-8.
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
 // ---- UTF-8 ----
@@ -58,7 +57,6 @@ std::size_t code_point_begin(std::string_view text, std::size_t at);
 // Returns the number of bytes at the end, 0 to 3, that are the beginning of an incomplete character.
 std::size_t incomplete_utf8(std::string_view bytes);
 
-// Returns the text with each invalid UTF-8 byte in hexadecimal: "a\xC3".
 std::string escape_invalid_utf8(std::string_view text);
 
 void append_utf8(std::string& text, char32_t c);
