@@ -4,15 +4,13 @@
 // generator is fully specified here. Not for secrets.
 //
 // Generator: xoshiro256** (Blackman and Vigna 2021): 256 bits of state, period 2^256 - 1. SplitMix64 (Steele, Lea and
-// Flood 2014) expands the seed to four words, as its authors recommend: similar seeds give unrelated states, never all
-// zero.
+// Flood 2014) expands the seed to four words, as its authors recommend: similar seeds give unrelated states.
 //
 // State: the four words of state() and nothing else (normal() keeps no spare value), so a computation that saves and
 // restores them continues exactly where it stopped.
 //
 // Determinism: next(), below(), uniform() and shuffle() use integer arithmetic and one exact product. normal() returns
-// a quotient of doubles computed by correctly rounded operations; std::log is called in about 1% of the attempts, and
-// only for a comparison.
+// a quotient of doubles by correctly rounded operations; about 1% of attempts call std::log, only to compare.
 //
 // References:
 //   D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, ACM TOMS 47, 2021:
@@ -106,8 +104,7 @@ class Random {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
   // Standard normal: mean 0, variance 1. Ratio of uniforms (Kinderman and Monahan, ACM TOMS 1977) with the quadratic
-  // bounds of Leva (ACM TOMS 1992), which decide nearly every attempt without a logarithm. Draws a varying number of
-  // words.
+  // bounds of Leva (ACM TOMS 1992), which decide nearly every attempt without a logarithm. Draws a varying number.
   double normal() {
     while (true) {
       const double u = 1 - uniform();               // (0, 1]

@@ -34,8 +34,7 @@ std::string_view dtype_name(DType dtype);
 // Bytes per element. Throws for kUnicode, which has no fixed size.
 std::size_t dtype_size(DType dtype);
 
-// An array as stored: little-endian, row-major. Text arrays (kUnicode) keep their strings in `strings`, as UTF-8, and
-// leave `bytes` empty.
+// An array as stored: little-endian, row-major. Text (kUnicode) is in `strings`, as UTF-8, and `bytes` is empty.
 struct Array {
   DType dtype = DType::kF32;
   Shape shape;

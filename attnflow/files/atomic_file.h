@@ -34,6 +34,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  // For libraries that write by file name or descriptor.
   const std::filesystem::path& temporary_path() const { return temporary_; }
   void commit();
 
@@ -46,7 +47,7 @@ class AtomicFile {
 
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// Throws Error(kBadFile) if it is missing, not a regular file, unreadable, or larger than `max_bytes`.
+// Throws Error(kBadFile) if the file is missing, not a regular file, unreadable, or larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace attnflow

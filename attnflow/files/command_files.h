@@ -44,8 +44,7 @@ class CommandFiles {
   // to standard output, if an input is the same file, or if the path cannot be a file (check_target). Devices are never
   // compared.
   void add_output(const std::filesystem::path& path);
-  // Declares that files below this folder belong to the command, which may read what it wrote there, even in an earlier
-  // run.
+  // Files below this folder belong to the command, which may read what it wrote there, even in an earlier run.
   void add_work_folder(const std::filesystem::path& folder);
   // Called by InputFile when it has opened this regular file. Throws Error(kUsage) if the file is an output.
   void add_input(const std::filesystem::path& path, const struct stat& status);

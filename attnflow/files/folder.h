@@ -59,7 +59,7 @@ class Folder {
   bool exists() const;
   // Throws Error(kBadFile) if the entry is listed but unreachable: a dangling link or a link cycle.
   bool has(std::string_view file) const;
-  // Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than `max_bytes`.
+  // Throws Error(kBadFile) if the file is missing, a folder, unreadable, or larger than `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
   // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile), also if a tensor has a
   // type that attnflow does not read (SafetensorsFile::unread()).

@@ -21,8 +21,7 @@ using test::TempFolder;
 
 constexpr std::uint16_t kInfinity = 0x7C00;
 
-// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It maps infinity to 2^16, as if the exponent
-// range went on.
+// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It maps infinity to 2^16.
 double half_by_definition(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const double fraction = (bits & 1023) / 1024.0;

@@ -9,8 +9,7 @@
 
 namespace attnflow::internal {
 
-// Quotes the text, writes control characters and invalid UTF-8 bytes as \xNN, and cuts it after about `max_bytes`
-// bytes.
+// Quotes the text, with control characters and invalid UTF-8 as \xNN, and cuts it after about `max_bytes` bytes.
 std::string quote_name(std::string_view text, std::size_t max_bytes = 80);
 
 // '"a", "b", "c" and 12 more', or "nothing".

@@ -39,8 +39,8 @@ class SafetensorsFile {
   };
 
   explicit SafetensorsFile(const std::filesystem::path& path);
-  // Reads `bytes`, the content of a whole file, in place; they must outlive this object. Messages call the file `name`.
-  // Throws Error(kBadFile).
+  // Reads a whole file's content in place; it must outlive this object. Messages call it `name`. Throws
+  // Error(kBadFile).
   SafetensorsFile(std::span<const std::byte> bytes, const std::string& name);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;

@@ -30,6 +30,7 @@ class SafetensorsStream {
   std::size_t size() const { return size_; }
   // Writes the next bytes of the data, row-major and little-endian. Throws Error(kOther) when the disk is full.
   void write(std::span<const std::byte> bytes);
+  // Requires that all size() bytes have been written. Throws Error(kOther).
   void commit();
 
  private:

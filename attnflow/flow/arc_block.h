@@ -1,5 +1,4 @@
-// The arcs between two layers, in units, row by row. A causal layer stores only arcs to the same or earlier positions:
-// half the memory.
+// The arcs between two layers, in units, row by row; in a causal layer, only those to the same or earlier positions.
 #pragma once
 
 #include <cstddef>

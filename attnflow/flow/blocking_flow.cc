@@ -9,8 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Compiled once for each kind of processor, so it uses no templates of the standard library: their instances would be
-// shared.
+// Compiled once for each kind of processor, so it uses no standard templates: their instances would be shared.
 HWY_BEFORE_NAMESPACE();
 namespace attnflow::internal {
 namespace HWY_NAMESPACE {

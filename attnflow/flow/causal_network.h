@@ -1,5 +1,4 @@
-// The network of one output token of a causal stack, supplied row by row: for prompts whose matrices take too much
-// memory.
+// The network of one output token of a causal stack, row by row: for prompts whose matrices take too much memory.
 //
 // A causal layer's n (n + 1) / 2 arcs are stored in units of 2^-60 (flow/flow.h): 4 n^2 bytes per layer, whereas
 // AttentionGraph takes 8 n^2 and its flow as much again. Rows may sum to less than 2; rows of attention with its

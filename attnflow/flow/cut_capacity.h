@@ -13,6 +13,7 @@ namespace attnflow::internal {
 // __int128 is not ISO C++, but long sums of units need it.
 __extension__ using WideSum = __int128;
 
+// Throws Error(kUsage) for nodes that are not in the network.
 void check_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
 
 // Returns the capacity of an arc in units, rounded up. At most kManyUnits, a capacity that no flow reaches.

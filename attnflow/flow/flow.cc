@@ -126,8 +126,7 @@ void check_shape(const AttentionGraph& graph) {
   }
 }
 
-// The matrices below a top, then the tops if they differ: recomputed for each use, because in floating point all take
-// as much memory as in units.
+// The matrices below a top, then the tops if they differ: recomputed for each use, because they double the memory.
 class Blocks {
  public:
   Blocks(const AttentionGraph& graph, const FlowProblem& problem)

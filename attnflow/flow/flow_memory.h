@@ -39,8 +39,7 @@ std::size_t kept_flow_bytes(std::size_t tokens, std::size_t depth);
 // Returns nothing if the number does not fit into std::size_t.
 std::optional<std::size_t> flow_bytes(const FlowSize& size);
 
-// For one output token: the most layers of a network that may be built (flow/row_flow.h), and the number of concurrent
-// workers.
+// For one output token: the most layers of a network that may be built (flow/row_flow.h), and the number of workers.
 struct RowPlan {
   std::size_t most_layers = 0;
   std::size_t workers = 1;

@@ -21,7 +21,8 @@
 namespace attnflow {
 
 // A network in layers: nodes (k, p), k = depth ... 0, and an arc (k, p) -> (k - 1, q) of capacity layers[k - 1](p, q)
-// for every p and q. Layer `depth` is nearest the output. Blocks may be rectangular.
+// for every p and q. Layer `depth` is nearest the output. Blocks, [nodes of layer k, nodes of layer k - 1], may be
+// rectangular.
 struct LayeredNetwork {
   std::vector<Tensor<double>> layers;  // bottom first: layers.back() holds the arcs that leave the output side
   std::size_t depth() const { return layers.size(); }
@@ -30,12 +31,11 @@ struct LayeredNetwork {
 // The greedy pass recurses once per layer, so there is a limit.
 inline constexpr std::size_t kMaxFlowLayers = 4096;
 
-// Returns the network between layers l and m < l of an attention graph, with graph.top(l) on top. Throws Error(kUsage)
-// unless m < l <= L.
+// Returns the network between layers l and m < l of an attention graph, whose top layer is graph.top(l). Throws
+// Error(kUsage) unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
 
-// Throws Error(kUsage) unless the network has a layer, consecutive blocks fit together, and capacities are finite and
-// nonnegative.
+// Throws Error(kUsage) unless the network has a layer, blocks fit together, and capacities are finite and nonnegative.
 void validate_network(const LayeredNetwork& network);
 // Likewise without checking the capacities.
 void validate_shapes(const LayeredNetwork& network);

@@ -13,8 +13,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Used to find arcs. NaN and negative capacities count as arcs here, so that choose_unit() detects them; both zeros do
-// not count.
+// NaN and negative capacities count as arcs here, so that choose_unit() detects them; both zeros do not count.
 bool is_arc(double capacity) { return (std::bit_cast<std::uint64_t>(capacity) << 1) != 0; }
 
 constexpr std::size_t kLanes = 8;
@@ -86,8 +85,7 @@ void PairSolver::find_paths() {
     const Tensor<double>& block = network_.layers[k - 1];
     const std::size_t nodes = block.extent(1);
     marks.assign(nodes, 0);
-    // Only the range not reached yet is searched: after the last row of a causal block, or any of a dense one, it is
-    // small.
+    // Only the range not reached yet is searched: after a causal block's last row, or any of a dense one, it is small.
     std::size_t begin = 0;
     std::size_t end = nodes;
     const std::vector<std::uint32_t>& above = positions_[k];

@@ -36,7 +36,8 @@ class RowBounds {
   void descend(const ArcBlock& arcs);
 
   const std::vector<SinkValue>& values() const { return value_; }
-  // By node of the current layer: the first position of the layer above with an arc to it, or else its node count.
+  // By node of the current layer: the first position of the layer above with an arc to it, or the number of that
+  // layer's nodes if there is none.
   const std::vector<std::uint32_t>& first_above() const { return first_above_; }
   // Whether the arcs of all layers above the last one lead to the same or earlier positions.
   bool causal_above() const { return causal_above_; }

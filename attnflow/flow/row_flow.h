@@ -1,5 +1,4 @@
-// Flow from one output token to every input token: the problem upside down, with networks of few layers where these
-// suffice.
+// Flow from one output token to every input token: the problem upside down, with few layers where these suffice.
 //
 // Upside down, the output token is the only sink and each input token is a source, so one SinkSolver serves many. An
 // upper bound of every value is computed first, in O(n^2) per layer (flow/row_bounds.h). It remains to find a flow that
@@ -23,8 +22,7 @@
 // Networks that are not causal are always solved with all layers; their parts have equal size, and share one network
 // per worker. If memory does not suffice for that many layers, some values stay between bounds.
 //
-// Complexity: as in flow/sink_solver.h for k layers instead of all. Deterministic: the method that settles a pair never
-// changes its value.
+// Complexity: as in flow/sink_solver.h for k layers instead of all. Deterministic: the method never changes a value.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +44,7 @@ namespace attnflow::internal {
 
 class RowBounds;
 
-// For a stack of `all` layers: the layer down to which mass is evened out (0: none), and the numbers of layers tried
-// before all.
+// For a stack of `all` layers: the layer down to which mass is evened out (0: none), and the layer counts tried first.
 std::size_t even_layer(std::size_t all);
 std::vector<std::size_t> few_layers(std::size_t all);
 
@@ -92,8 +89,7 @@ class RowFlow {
   };
 
  private:
-  // Input tokens order_[begin] ... order_[end - 1]. Nodes before `first` reach none of them; those from `all` on reach
-  // all.
+  // Input tokens order_[begin] ... order_[end - 1]. Nodes before `first` reach none; those from `all` on, all.
   struct Part {
     std::size_t begin = 0, end = 0;
     std::size_t first = 0, all = 0;

@@ -36,8 +36,7 @@ struct SinkLayer {
 
 class SinkNetwork {
  public:
-  // blocks[k - 1] holds the arcs from layer k to layer k - 1; those of layer 1 are not read. They must outlive this
-  // object.
+  // blocks[k - 1] holds the arcs from layer k to layer k - 1; layer 1's are not read. They must outlive this object.
   explicit SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks);
 
   void clear() { layers_ = 0; }

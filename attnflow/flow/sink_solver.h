@@ -28,12 +28,10 @@
 
 namespace attnflow::internal {
 
-// Shared by all sinks of a network. Layer k = 0 ... depth of the network; blocks[k - 1] is [nodes of layer k, nodes of
-// layer k - 1] in units.
+// Shared by all sinks of a network of layers 0 ... depth; blocks[k - 1] is [nodes of layer k, of layer k - 1] in units.
 struct SinkProblem {
   std::vector<const Tensor<std::int64_t>*> blocks;
-  // reach_class[k][i], k = 1 ... depth: index into reach_sets of the set of layer 1 nodes, as bits, that node i of
-  // layer k reaches.
+  // reach_class[k][i], k = 1 ... depth: index into reach_sets: the layer 1 nodes, as bits, that node i reaches.
   std::vector<std::vector<std::uint32_t>> reach_class;
   std::vector<std::vector<std::uint64_t>> reach_sets;
   std::vector<std::vector<double>> demand;  // demand[k], k = 1 ...: sums of the arcs into the nodes of layer k

@@ -25,8 +25,7 @@ class AttentionSink {
  public:
   virtual ~AttentionSink() = default;
 
-  // Receives the attention weights of one layer for the query positions [query_begin, query_begin +
-  // attention.extent(1)).
+  // Receives the attention of one layer for the query positions [query_begin, query_begin + attention.extent(1)).
   //   layer      1 for the first layer; layers of one chunk of queries come in increasing order
   //   attention  [head, query, key], after softmax; key positions count from the beginning of the whole sequence.
   //              Valid only during the call.

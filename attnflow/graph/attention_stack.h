@@ -96,8 +96,8 @@ class StackSink : public AttentionSink {
   // `tokens` is n; the number of heads is learned from the calls.
   explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the validated stack. Call once, after the model has run. Throws Error(kBadFile) as the stack's constructor,
-  // also if rows are missing.
+  // Returns the validated stack. Call once. Throws Error(kBadFile) as AttentionStack's constructor, also for missing
+  // rows.
   AttentionStack take();
 
  private:

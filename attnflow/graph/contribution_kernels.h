@@ -53,8 +53,7 @@ void add_gains_of_one(const GroupOutputs& outputs, const float* vector, const st
 void subtract_sum(const float* from, const float* vectors, std::size_t vector_stride, std::size_t vector_count,
                   const float* weights, std::size_t length, float* out);
 
-// Adds the inner products of vectors over a slice to `products`, in float64, in the order (0, 0), (1, 0), (1, 1), (2,
-// 0) ...
+// Adds vectors' inner products over a slice to `products`, in float64, in the order (0, 0), (1, 0), (1, 1), (2, 0) ...
 void add_inner_products(const float* vectors, std::size_t vector_stride, std::size_t vector_count, std::size_t length,
                         double* products);
 

@@ -71,8 +71,7 @@ TEST(ContributionMixing, EqualsThePlainComputation) {
   for (const NormsForTest norms : {NormsForTest::kBefore, NormsForTest::kAfter, NormsForTest::kRmsAfter}) {
     for (const bool causal : {false, true}) {
       for (const std::size_t key_heads : {1U, 2U, 6U}) {
-        // 70 positions exceed one block of queries and one of forms; hidden sizes are and are not multiples of a
-        // vector.
+        // 70 positions exceed one block of queries and one of forms; hidden sizes are multiples of a vector or not.
         for (const std::size_t tokens : {1U, 7U, 70U}) {
           if (tokens == 70 && key_heads != 2) continue;
           const OwnedTerms layer = random_terms({.heads = 6,

@@ -1,5 +1,5 @@
-// The loop over pairs of positions used by ALTI, IFR and value zeroing: tiles of keys, slices of their vectors, groups
-// of queries.
+// The loop over pairs of positions used by ALTI, IFR and value zeroing: tiles of keys, slices of vectors, groups of
+// queries.
 //
 // The vector that key j gives to a head, u_j^h = v_j^h O^h, is computed for kTileKeys keys at a time, in slices of the
 // hidden size as wide as a cache allows for all heads together. The kGroup queries of a group share a key's loaded

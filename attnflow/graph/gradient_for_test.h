@@ -45,8 +45,7 @@ inline long double naive_gradient_weight(const AttentionStack& stack, const Tens
   return sum / static_cast<long double>(stack.heads());
 }
 
-// The published recurrence from layer m up to l, each row of I + G_k divided by its sum if `rule` is normalized. [n *
-// n].
+// The published recurrence from layer m up to l, rows of I + G_k divided by their sums if `rule` says so. [n * n].
 inline std::vector<long double> naive_gradient_rollout(const AttentionStack& stack, const Tensor<float>& gradient,
                                                        std::size_t l, std::size_t m, ResidualRule rule) {
   const std::size_t n = stack.tokens();

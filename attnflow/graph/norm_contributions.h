@@ -48,8 +48,7 @@ namespace attnflow::internal {
 // position], with those of two different heads doubled (graph/contribution_kernels.h).
 using GramBlocks = std::vector<std::vector<double>>;
 
-// Returns c_ij, [query, position]; `layer` has the chunk's values. Adds the chunk's matrices to earlier ones in
-// `grams`.
+// Returns c_ij, [query, position]; `layer` has the chunk's values. Adds the chunk's matrices to `grams`.
 Tensor<double> norm_contributions(const ContributionLayer& layer, GramBlocks& grams);
 
 }  // namespace attnflow::internal

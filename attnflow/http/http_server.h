@@ -98,8 +98,7 @@ struct HttpHandler {
 
 class HttpServer {
  public:
-  // Binds and listens. Throws Error(kOther) if the address does not exist here or the port is taken; the message says
-  // which.
+  // Binds and listens. Throws Error(kOther) saying that the address does not exist here or the port is taken.
   HttpServer(const HttpServerOptions& options, HttpHandler handler);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

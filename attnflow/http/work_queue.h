@@ -43,8 +43,7 @@ class WorkQueue {
   // Destroys waiting jobs and waits for running ones.
   ~WorkQueue();
 
-  // Returns false and destroys `job` when the queue is full. A job that a free worker will take at once does not count
-  // as waiting.
+  // Returns false and destroys `job` when the queue is full. A job that a free worker takes at once is not waiting.
   bool submit(Job job);
 
   std::size_t waiting() const;

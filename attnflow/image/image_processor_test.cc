@@ -146,8 +146,7 @@ TEST(ImageProcessorTest, GeometryOfACrop) {
   EXPECT_DOUBLE_EQ(seen.top, 30.0);
   EXPECT_DOUBLE_EQ(seen.bottom, 450.0);
 
-  // A picture smaller than the crop: it is padded with black, one pixel more on the left, and the visible part extends
-  // beyond it.
+  // A picture smaller than the crop: it is padded with black, one pixel more on the left.
   processor.do_resize = false;
   const InputGeometry padded = input_geometry(100, 201, processor);
   EXPECT_EQ(padded.left, -12);

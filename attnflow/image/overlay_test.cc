@@ -74,8 +74,7 @@ TEST(OverlayTest, MapsFollowTheGeometry) {
         }
         EXPECT_EQ(exact(y, x),
                   static_cast<float>(values(static_cast<std::size_t>(row), static_cast<std::size_t>(column))));
-        // Bilinear interpolation as a sum over all patches of value times tent; the outermost tents are open to the
-        // outside.
+        // Bilinear interpolation sums value times tent over all patches; the outermost tents are open to the outside.
         double sum = 0.0;
         double weights = 0.0;
         for (std::size_t r = 0; r < grid.rows; ++r) {

@@ -46,8 +46,8 @@ DecodedPicture decode_webp(const DecoderInput& input);
 // "text that begins ...", "bytes that begin 00 01 02".
 std::string describe_bytes(std::span<const std::byte> bytes);
 
-// Returns the orientation, 1 to 8, given by a block of Exif data (a TIFF header and its first directory); 1 if there is
-// none or it makes no sense.
+// Returns the orientation, 1 to 8, given by Exif data (a TIFF header and its first directory); 1 if there is none or it
+// makes no sense.
 int exif_orientation(std::span<const std::byte> exif);
 
 // Turns [height, width, 3] upright: orientation 1 to 8 as numbered by EXIF (tag 0x0112 of Exif 2.3, 4.6.4).

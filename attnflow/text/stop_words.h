@@ -10,8 +10,7 @@
 // "could", "must" and "without" in English, "où", "quand" and "alors" in French (81 of the 172 here), "wij" and
 // "waarom" in Dutch.
 //
-// stop_words.json holds the lists, one text for each word class. The build embeds it in the program, and the page reads
-// the same file.
+// stop_words.json holds the lists, one text for each word class. The build embeds it, and the page reads it.
 #pragma once
 
 #include <string_view>

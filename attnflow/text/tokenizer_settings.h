@@ -71,8 +71,7 @@ class TokenizerSettings {
   bool lists_added_tokens() const;
 
  private:
-  // A file's settings and the order of its keys: under "" those of the file itself, under other names those of nested
-  // objects.
+  // A file's settings and the order of its keys: under "" those of the file, under names those of nested objects.
   struct Settings {
     explicit Settings(const SettingsFile& from);
     const nlohmann::json* find(const std::string& key) const;

@@ -81,8 +81,7 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
     check(family, {{"add_prefix_space", true}}, {});
     check(family, {{"add_prefix_space", nullptr}}, {});
   }
-  // With the general class, tokenizer.json decides everything; with any class, it decides which tokens surround a text
-  // (as in transformers 5).
+  // With the general class, tokenizer.json decides everything; with any class, it decides the tokens around a text.
   check("PreTrainedTokenizerFast", {{"add_prefix_space", false}}, {});
   check("TokenizersBackend", {{"add_prefix_space", false}}, {});
   const std::vector<std::int64_t> usual = ids_of(Tokenizer::load(folder_).encode("a key"));

@@ -89,8 +89,7 @@ CharacterClass character_class(char32_t c);
 // The control characters: U+0000 to U+001F and U+007F to U+009F.
 constexpr bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
-// A visible character for a control character: U+2400... for ASCII ones, U+FFFD for the others. Other code points are
-// returned unchanged.
+// A visible character for a control character: U+2400... for ASCII ones, else U+FFFD. Other code points are unchanged.
 char32_t control_picture(char32_t c);
 
 // True for letters of right-to-left scripts and the digits used with them (Bidi_Class R, AL, AN).
