@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number at the start of a file; nothing for "max", or if the file does not exist.
+// Nothing for "max", or if the file does not exist.
 std::optional<std::size_t> number_in(const fs::path& path) {
   std::ifstream file(path);
   std::string word;
@@ -25,7 +25,6 @@ std::optional<std::size_t> number_in(const fs::path& path) {
   return internal::parse_number(word);
 }
 
-// The number that follows `name` in a file of lines "name number".
 std::optional<std::size_t> entry_of(const fs::path& path, std::string_view name) {
   std::ifstream file(path);
   std::string line;

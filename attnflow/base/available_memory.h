@@ -7,8 +7,7 @@
 
 namespace attnflow {
 
-// Returns the bytes that can be allocated without swapping, or nothing if the system does not report it. This is the
-// minimum of
+// Returns the bytes that can be allocated without swapping, if the system reports them: the minimum of
 //   * the kernel's estimate of available memory: free memory and caches that it would release (Linux, /proc/meminfo);
 //   * the remainder of the limits of this process's control groups (versions 1 and 2);
 //   * the remainder of the limit on its address space (ulimit -v).

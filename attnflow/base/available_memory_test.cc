@@ -11,7 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that resembles the root of a Linux system, as far as memory is concerned.
 class MadeUpRoot {
  public:
   MadeUpRoot() {
@@ -51,7 +50,6 @@ TEST(AvailableMemory, TheTightestControlGroupCounts) {
   root.write("sys/fs/cgroup/jobs/memory.max", "1000000\n");
   root.write("sys/fs/cgroup/jobs/memory.current", "700000\n");
   EXPECT_EQ(available_memory(root.path()), 300'000U);
-  // File caches are released.
   root.write("sys/fs/cgroup/jobs/memory.stat", "anon 400000\nactive_file 50000\ninactive_file 200000\n");
   EXPECT_EQ(available_memory(root.path()), 550'000U);
   root.write("sys/fs/cgroup/jobs/memory.current", "2000000\n");

@@ -20,17 +20,14 @@
 
 namespace attnflow {
 
-// The number of characters that encode `bytes` bytes, including padding. `bytes` must be below 3/4 of the address
-// space.
+// Including padding. `bytes` must be below 3/4 of the address space.
 constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-// Appends the encoding of `bytes` to `out`. If lengths are multiples of 3, successive calls give the encoding of the
-// concatenation.
+// Appends the encoding of `bytes` to `out`. Lengths that are multiples of 3 can be appended successively.
 void base64_append(std::string& out, std::span<const std::byte> bytes);
 
 // Decodes `code` into `out`, whose size is the expected number of bytes. Returns false when the length does not match,
-// a character is outside the alphabet, the padding is wrong, or unused bits are set: each byte string has exactly one
-// encoding.
+// a character is outside the alphabet, the padding is wrong, or unused bits are set: each byte string has one encoding.
 bool base64_decode(std::string_view code, std::span<std::byte> out);
 
 }  // namespace attnflow

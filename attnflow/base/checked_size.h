@@ -8,15 +8,13 @@
 
 namespace attnflow {
 
-// Returns a * b, or nothing if the product does not fit in std::size_t.
 constexpr std::optional<std::size_t> checked_multiply(std::size_t a, std::size_t b) {
   if (a != 0 && b > std::numeric_limits<std::size_t>::max() / a) return std::nullopt;
   return a * b;
 }
 
-// Returns the product of all extents (1 for none), or nothing on overflow. An extent of 0 makes the product 0 only if
-// the other extents don't overflow, so that a hostile shape such as [0, 2^63, 2^63] is rejected rather than treated as
-// empty.
+// Returns the product of all extents (1 for none), or nothing on overflow, even if another extent is 0: a hostile shape
+// such as [0, 2^63, 2^63] is rejected rather than treated as empty.
 constexpr std::optional<std::size_t> checked_product(std::span<const std::size_t> extents) {
   std::size_t product = 1;
   bool empty = false;

@@ -1,4 +1,3 @@
-// Checks that an operation throws an Error of a given kind, with given words in its message.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,3 @@
-// Errors with formatted messages.
 #pragma once
 
 #include <fmt/format.h>

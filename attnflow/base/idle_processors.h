@@ -6,8 +6,7 @@
 // than alone, but only 3 times slower with one. So code that starts such threads calls this first.
 //
 // Source: the number of runnable tasks in /proc/loadavg (proc(5)), the minimum of a few readings. If it is unavailable,
-// or counts tasks of processors that this process may not use (a container with a share of a machine), all usable
-// processors count as idle.
+// or counts tasks of processors that this process may not use (a container's), all usable processors count as idle.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,6 @@ namespace attnflow {
 // if the text has another form.
 std::optional<std::size_t> runnable_tasks(std::string_view loadavg);
 
-// Number of processors that this process may use.
 std::size_t usable_processors();
 
 // From 1 to usable_processors(). Takes about two milliseconds.

@@ -9,7 +9,6 @@ namespace attnflow {
 namespace large_pages_test {
 namespace {
 
-// The content is the same with pages of any size, even where the kernel splits them at the ends.
 TEST(LargePagesTest, HoldWhatIsStored) {
   for (const std::size_t count : {std::size_t{0}, std::size_t{1000}, (std::size_t{1} << 20) + 3}) {
     std::vector<std::int64_t> numbers = zeros_in_large_pages<std::int64_t>(count);

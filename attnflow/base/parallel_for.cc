@@ -15,7 +15,7 @@
 namespace attnflow {
 namespace {
 
-// Does one worker's share of a loop. Must not throw.
+// Must not throw.
 using Work = std::function<void(std::size_t worker)>;
 
 class Helpers {
@@ -59,7 +59,6 @@ class Helpers {
     }
   }
 
-  // The main loop of a helper.
   [[noreturn]] void help() {
     std::unique_lock lock(mutex_);
     for (;;) {

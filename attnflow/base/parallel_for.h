@@ -1,13 +1,12 @@
 // A loop over independent indices on several threads.
 //
-// The calling thread works too, together with helpers: threads that sleep between loops. Helpers are started when a
-// loop wants more of them than exist, and stay until the process ends, so there are as many as the widest loop wanted.
-// Loops that run at the same time (from several threads, or nested) share them. No loop waits for a helper, since the
-// caller takes whatever no helper has taken, so nested loops cannot deadlock.
+// The calling thread works too, together with helpers: threads that sleep between loops. A loop that wants more helpers
+// than exist starts them, and they stay until the process ends. Loops that run at the same time (from several threads,
+// or nested) share them. The caller takes whatever no helper has taken, so nested loops cannot deadlock.
 //
 // Keeping helpers pays off: a loop of two empty bodies takes 18 us if it starts and joins a thread and 5 us if it wakes
-// a sleeping one, and a loop of eight 160 us and 30 us (two processors of an AMD EPYC). The
-// matrix products of a forward pass are loops of a few hundred microseconds.
+// a sleeping one, and a loop of eight 160 us and 30 us (two processors of an AMD EPYC). The matrix products of a
+// forward pass are loops of a few hundred microseconds.
 //
 // Helpers keep the processor affinity and the signal mask of the thread whose loop started them. Within a loop they use
 // the caller's floating-point environment (rounding mode, denormals), so that no bit of the result depends on which
@@ -42,8 +41,8 @@ std::size_t resolve_threads(std::size_t threads);
 
 // Calls body(index, worker) once for every index in [0, count). `worker` is in [0, resolve_threads(threads)) and no two
 // concurrent calls share it, so it can index per-thread workspaces; the caller is worker 0. Indices are handed out in
-// increasing order, but their assignment to threads is not deterministic, so `body` must write only to places owned by
-// its index. The first exception thrown by a body stops the loop and is rethrown here.
+// increasing order, but their threads vary, so `body` must write only to places owned by its index. The first exception
+// thrown by a body stops the loop and is rethrown here.
 void parallel_for(std::size_t count, const ParallelOptions& options,
                   const std::function<void(std::size_t index, std::size_t worker)>& body);
 

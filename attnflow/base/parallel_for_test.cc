@@ -163,7 +163,6 @@ TEST(ParallelFor, PassesOnTheFirstFailure) {
                               if (index == 13) throw std::runtime_error("13");
                             }),
                std::runtime_error);
-  // Whichever body throws, the next loop is unaffected.
   for (int repeat = 0; repeat < 50; ++repeat) {
     EXPECT_THROW(parallel_for(4, {.threads = 4}, [](std::size_t, std::size_t) { throw std::runtime_error("all"); }),
                  std::runtime_error);

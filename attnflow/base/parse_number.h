@@ -1,4 +1,3 @@
-// Parsing of numbers; not part of the library's interface.
 #pragma once
 
 #include <charconv>
@@ -9,8 +8,7 @@
 
 namespace attnflow::internal {
 
-// Parses the whole text as a decimal number without spaces or a plus sign; returns nothing for any other text and for a
-// number that does not fit.
+// Parses the whole text as a decimal number without spaces or a plus sign. Returns nothing otherwise.
 template <typename Number = std::size_t>
 std::optional<Number> parse_number(std::string_view text) {
   Number number{};

@@ -9,10 +9,10 @@ namespace attnflow::internal {
 
 class ProgressLines {
  public:
-  // `what` names the units: "samples". The first line is an estimate: it is written after one second and the first
-  // unit, if `every` seconds or more remain. Later lines follow when `every` seconds have passed since the last one, or
-  // a twentieth of the whole time if that is longer, but not in the last second. So short work writes nothing, and long
-  // work does not fill a log.
+  // `what` names the units: "samples". The first line, an estimate, is written after one second and the first unit, if
+  // `every` seconds or more remain. Later lines follow when `every` seconds, or a twentieth of the whole time if that
+  // is longer, have passed, but not in the last second. So short work writes nothing, and long work does not fill a
+  // log.
   explicit ProgressLines(std::string what, double every = 10.0);
 
   // Reports that `done` of `total` units are done at `seconds` of any clock. Returns a line "samples: 40 of 200, about

@@ -12,7 +12,6 @@ namespace {
 TEST(ProgressLines, AnEstimateThenALineEveryTenSecondsAndNoneForShortWork) {
   ProgressLines lines("samples");
   std::vector<std::string> said;
-  // A sample takes 3 s; the clock starts at an arbitrary time.
   for (std::size_t done = 1; done <= 20; ++done) {
     if (const auto line = lines.update(1000.0 + 3.0 * static_cast<double>(done), done, 20)) said.push_back(*line);
   }

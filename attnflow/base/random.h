@@ -1,18 +1,16 @@
 // Pseudo-random numbers that are the same on every machine.
 //
-// The standard library's distributions may differ between implementations, so a seed would not identify a result. This
+// The standard library's distributions differ between implementations, so a seed would not identify a result. This
 // generator is fully specified here. Not for secrets.
 //
-// Generator: xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", ACM TOMS 2021): 256
-// bits of state, period 2^256 - 1. The seed is expanded to four words by SplitMix64 (Steele, Lea and Flood, OOPSLA
-// 2014), as its authors recommend: similar seeds give unrelated states, and the state is never all zero.
+// Generator: xoshiro256** (Blackman and Vigna 2021): 256 bits of state, period 2^256 - 1. SplitMix64 (Steele, Lea and
+// Flood 2014) expands the seed to four words, as its authors recommend: similar seeds give unrelated states.
 //
 // State: the four words of state() and nothing else (normal() keeps no spare value), so a computation that saves and
 // restores them continues exactly where it stopped.
 //
 // Determinism: next(), below(), uniform() and shuffle() use integer arithmetic and one exact product. normal() returns
-// a quotient of doubles computed by correctly rounded operations; std::log is called in about 1% of the attempts, and
-// only for a comparison.
+// a quotient of doubles by correctly rounded operations; about 1% of attempts call std::log, only to compare.
 //
 // References:
 //   D. Blackman and S. Vigna, Scrambled Linear Pseudorandom Number Generators, ACM TOMS 47, 2021:
@@ -52,7 +50,7 @@ constexpr std::uint64_t splitmix64(std::uint64_t& state) {
 }
 
 // The seed of stream number `stream` of a computation seeded with `seed`. Work that is split over threads seeds one
-// generator per unit of work this way, so that the result does not depend on the assignment of work to threads.
+// generator per unit of work, so that the result does not depend on the threads.
 constexpr std::uint64_t stream_seed(std::uint64_t seed, std::uint64_t stream) {
   std::uint64_t state = seed;
   state = splitmix64(state) ^ stream;
@@ -77,7 +75,6 @@ class Random {
     for (std::uint64_t& word : state_) word = splitmix64(seed);
   }
 
-  // 64 random bits.
   std::uint64_t next() {
     const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
     const std::uint64_t shifted = state_[1] << 17;
@@ -107,8 +104,7 @@ class Random {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
   // Standard normal: mean 0, variance 1. Ratio of uniforms (Kinderman and Monahan, ACM TOMS 1977) with the quadratic
-  // bounds of Leva (ACM TOMS 1992), which decide nearly every attempt without a logarithm. The number of words drawn
-  // varies.
+  // bounds of Leva (ACM TOMS 1992), which decide nearly every attempt without a logarithm. Draws a varying number.
   double normal() {
     while (true) {
       const double u = 1 - uniform();               // (0, 1]
@@ -130,7 +126,6 @@ class Random {
     }
   }
 
-  // The state from which set_state() can continue.
   std::array<std::uint64_t, 4> state() const { return state_; }
 
   // Throws Error (kUsage) for four zeros, the one state that the generator cannot leave.

@@ -139,8 +139,7 @@ TEST(Random, StreamsDiffer) {
   EXPECT_EQ(std::adjacent_find(seeds.begin(), seeds.end()), seeds.end());
 }
 
-// Models, tables and figures are identified by a seed, so these must never change. Computed by a second implementation,
-// with Python's integers.
+// Seeds identify models, tables and figures, so these must never change. Computed independently in Python.
 TEST(Random, ValuesOfASeedNeverChange) {
   Random random(2020);
   EXPECT_EQ(random.next(), 2536873039720582659U);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostLetters = 64;  // no name is longer; the distance takes time proportional to both lengths
 
-// Number of letters to insert, remove, replace, or swap with their neighbor to turn one into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last;

@@ -8,8 +8,7 @@
 namespace attnflow::internal {
 
 // Returns the one of `names` that begins with the typed text, or differs from it in at most a third of its letters; the
-// nearest if there are several, and the first among equally near ones. Ignores letter case, and the difference between
-// _ and -. Empty if none is near.
+// nearest, and the first among equally near ones. Ignores case, and _ matches -. Empty if none is near.
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& names);
 
 // The end of an error message: "; did you mean rollout?", or nothing.

@@ -1,4 +1,3 @@
-// Checks of what a text says.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,12 +11,10 @@ namespace attnflow::test {
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// `text` holds all of `parts`.
 inline void expect_parts(std::string_view text, const std::vector<std::string_view>& parts) {
   for (const std::string_view part : parts) EXPECT_TRUE(contains(text, part)) << "no \"" << part << "\" in: " << text;
 }
 
-// `text` holds none of `parts`.
 inline void expect_no_parts(std::string_view text, const std::vector<std::string_view>& parts) {
   for (const std::string_view part : parts) EXPECT_FALSE(contains(text, part)) << "\"" << part << "\" in: " << text;
 }

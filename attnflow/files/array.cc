@@ -47,7 +47,7 @@ Tensor<T> convert_all(const Array& array, std::string_view what, const Convert& 
   return out;
 }
 
-// Converts one stored number to T, which is float, double or std::int64_t; rejects numbers that T cannot hold.
+// Rejects numbers that T (float, double or std::int64_t) cannot hold.
 template <typename T>
 struct NumberTo {
   std::string_view what;

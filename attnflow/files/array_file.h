@@ -1,8 +1,8 @@
 // Named arrays in files: NumPy's .npy and .npz, and .safetensors.
 //
 // Files may come from anywhere, so every reader treats its input as hostile: sizes are checked before they are
-// multiplied or allocated, offsets before they are followed, and nothing in a file is ever executed (pickled .npy files
-// are rejected). Every failure throws Error(kBadFile) with the path, what was expected, what was found and what to do.
+// multiplied or allocated, offsets before they are followed, and nothing in a file is executed (pickled .npy files are
+// rejected). Every failure throws Error(kBadFile) with the path, what was expected, what was found and what to do.
 //
 // References:
 //   NumPy's .npy format: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
@@ -30,20 +30,18 @@ namespace attnflow {
 // Element types found in files. kUnicode is NumPy's "<U": fixed-width UTF-32 text.
 enum class DType { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64, kUnicode };
 
-// "f32", "u8", ...
 std::string_view dtype_name(DType dtype);
 // Bytes per element. Throws for kUnicode, which has no fixed size.
 std::size_t dtype_size(DType dtype);
 
-// An array as stored: little-endian, row-major. Text arrays (kUnicode) keep their strings in `strings`, as UTF-8, and
-// leave `bytes` empty.
+// An array as stored: little-endian, row-major. Text (kUnicode) is in `strings`, as UTF-8, and `bytes` is empty.
 struct Array {
   DType dtype = DType::kF32;
   Shape shape;
   std::vector<std::byte> bytes;
   std::vector<std::string> strings;
 
-  // Wrap values; the shape must match the number of elements.
+  // The shape must match the number of elements.
   static Array from(TensorView<const float> values);
   static Array from(TensorView<const double> values);
   static Array from(TensorView<const std::uint8_t> values);
@@ -54,10 +52,10 @@ struct Array {
   static Array from_bools(const std::vector<bool>& values);
   static Array from_strings(std::vector<std::string> values);
 
-  // Convert the elements to T (float, double or std::int64_t). Any type except text converts to double and to float;
-  // only integers and bools convert to int64. Floats and doubles are rounded to float, and integers beyond 2^53 to
-  // double. Throw Error(kBadFile) naming `what` for another type, and, converting to float, for an integer that float32
-  // does not hold exactly or a finite double beyond its range.
+  // Convert the elements. Any type except text converts to double and to float; only integers and bools convert to
+  // int64. Floats and doubles are rounded to float, and integers beyond 2^53 to double. Throw Error(kBadFile) naming
+  // `what` for another type, and, converting to float, for an integer that float32 does not hold exactly or a finite
+  // double beyond its range.
   Tensor<float> to_float(std::string_view what) const;
   Tensor<double> to_double(std::string_view what) const;
   Tensor<std::int64_t> to_int64(std::string_view what) const;
@@ -69,24 +67,22 @@ struct NamedArray {
 };
 
 struct ReadLimits {
-  // Arrays whose decoded size exceeds this are rejected (guards against zip bombs and typos): 8 GiB.
+  // Larger decoded arrays are rejected (guards against zip bombs and typos): 8 GiB.
   std::size_t max_bytes = std::size_t{8} << 30;
 };
 
-// .npy: format versions 1 to 3, C or Fortran order (converted to C order), either byte order. Pickles are rejected.
-// Unsigned integers of 2, 4 or 8 bytes become kI64 if they fit. kBF16, which NumPy lacks, is written as float32.
+// .npy: versions 1 to 3, C or Fortran order (converted to C), either byte order. Pickles are rejected. Unsigned
+// integers of 2, 4 or 8 bytes become kI64 if they fit. kBF16, which NumPy lacks, is written as float32.
 Array read_npy(const std::filesystem::path& path, const ReadLimits& limits = {});
 void write_npy(const std::filesystem::path& path, const Array& array);
 
 // .npz: a zip file of .npy entries, stored or deflated.
 std::vector<std::string> list_npz(const std::filesystem::path& path);  // keys without ".npy"
-// Reads one array; if the key is missing, the message lists the existing keys.
 Array read_npz(const std::filesystem::path& path, std::string_view key, const ReadLimits& limits = {});
 // The same input gives the same bytes: entries are in the given order, deflated, with a fixed time stamp.
 void write_npz(const std::filesystem::path& path, const std::vector<NamedArray>& arrays);
 
-// Writes .safetensors. Throws for text arrays, which the format cannot store; put them into `metadata` (JSON text
-// values).
+// Throws for text arrays, which the format cannot store; put them into `metadata` (JSON text values).
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedArray>& arrays,
                        const std::vector<std::pair<std::string, std::string>>& metadata = {});
 

@@ -48,8 +48,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) {
   int descriptor = -1;
   if (internal::is_written_directly(target_)) {
     temporary_ = target_;
-    // Standard output is duplicated, not reopened: later output from elsewhere then follows this file's, and sockets
-    // work.
+    // Standard output is duplicated, not reopened: later output follows this file's, and sockets work.
     descriptor = internal::is_standard_output(path)
                      ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
                      : ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);

@@ -21,10 +21,10 @@
 namespace attnflow {
 
 // Writes to a temporary name in the target's folder; commit() renames it over the target. Without commit() the
-// temporary file is removed and the target is left unchanged. Links are followed. The process's own streams and
-// character devices are written directly; pipes, sockets and folders are rejected. Throws Error(kUsage) if the path
-// names a folder or an input of the running command (command_files.h), and Error(kOther) with the path and the system's
-// reason for every other failure.
+// temporary file is removed and the target is unchanged. Links are followed. The process's own streams and character
+// devices are written directly; pipes, sockets and folders are rejected. Throws Error(kUsage) if the path names a
+// folder or an input of the running command (command_files.h), and Error(kOther) with the path and the system's reason
+// for other failures.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -45,11 +45,9 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-// Writes content that is already in memory, using AtomicFile.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-// Returns the whole content of a file. Throws Error(kBadFile) if it is missing, not a regular file, unreadable, or
-// larger than `max_bytes`.
+// Throws Error(kBadFile) if the file is missing, not a regular file, unreadable, or larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace attnflow

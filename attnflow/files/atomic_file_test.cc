@@ -206,7 +206,6 @@ TEST(AtomicFile, ALinkToAFileThatIsNotThereYetStaysALink) {
 
 // ---- Leftovers of killed runs ----
 
-// The id of a process that no longer exists.
 pid_t gone_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -249,7 +248,6 @@ TEST(AtomicFile, RemovesFoldersThatAKilledRunLeft) {
 TEST(AtomicFile, LeavesWhatOthersMayStillWrite) {
   const TempFolder folder;
   const pid_t gone = gone_process();
-  // Locked by a run whose process cannot be seen from here, as in another container.
   const std::filesystem::path locked = put(folder / fmt::format(".attnflow-{}-1.tmp", gone), "theirs");
   const int descriptor = ::open(locked.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);

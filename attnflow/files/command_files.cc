@@ -20,7 +20,6 @@ namespace fs = std::filesystem;
 
 std::atomic<CommandFiles*> current_files = nullptr;
 
-// Returns nothing if there is no such folder.
 std::optional<FileId> identify_folder(const fs::path& folder) {
   struct stat status = {};
   if (::stat(folder.empty() ? "." : folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return std::nullopt;

@@ -1,12 +1,12 @@
 // Tracks the files of one command, to ensure that no file is both an input and an output, or written twice.
 //
 // A program keeps one list while it runs a command. Every reader opens its file through InputFile, and every writer
-// puts its file in place through AtomicFile. Both register with the list, so no command, reader or writer added later
-// can be overlooked. A command that also names its outputs before it reads (add_output) fails before its work rather
-// than after it. Without a list, as in a program that uses the library, nothing is rejected.
+// puts its file in place through AtomicFile. Both register with the list, so no command, reader or writer can be
+// overlooked. A command that also names its outputs before it reads (add_output) fails before its work rather than
+// after it. Without a list, as in a program that uses the library, nothing is rejected.
 //
-// Files are compared by identity, not by name: two paths are the same file when device and inode match, regardless of
-// links, `./` and `..`. A file that does not exist yet is identified by its name and its folder's device and inode.
+// Two paths are the same file when device and inode match, regardless of links, `./` and `..`. A file that does not
+// exist yet is identified by its name and its folder's device and inode.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,22 +36,20 @@ class CommandFiles {
   CommandFiles& operator=(const CommandFiles&) = delete;
   ~CommandFiles();
 
-  // Allows outputs to replace inputs, as the user requested.
+  // Allows outputs to replace inputs.
   void allow_replacing_inputs();
   // Sets the option ("--force") that messages suggest for allowing this.
   void say_how_to_replace(std::string option);
   // Announces a file that the command will write. Throws Error(kUsage) if another output is the same file or also goes
-  // to standard output, if an input is the same file, or if the path cannot be a file (see check_target). Devices are
-  // never compared.
+  // to standard output, if an input is the same file, or if the path cannot be a file (check_target). Devices are never
+  // compared.
   void add_output(const std::filesystem::path& path);
-  // Declares that files below this folder belong to the command, which may read what it wrote there, also in an earlier
-  // run.
+  // Files below this folder belong to the command, which may read what it wrote there, even in an earlier run.
   void add_work_folder(const std::filesystem::path& folder);
   // Called by InputFile when it has opened this regular file. Throws Error(kUsage) if the file is an output.
   void add_input(const std::filesystem::path& path, const struct stat& status);
-  // Called by Folder when it reads a model's folder. The files that belong to the model there are inputs even if they
-  // are not read, such as its card and license. Throws Error(kUsage) if add_output() named such a file that already
-  // existed.
+  // Called by Folder when it reads a model's folder. The model's files there are inputs even if they are not read, such
+  // as its card and license. Throws Error(kUsage) if add_output() named such a file that already existed.
   void add_input_folder(const std::filesystem::path& folder);
   // Called by AtomicFile before it writes this file. Throws Error(kUsage) if the file is an input.
   void check_replaced(const std::filesystem::path& path);

@@ -15,7 +15,6 @@ using test::get;
 using test::put;
 using test::TempFolder;
 
-// A folder with one file under several names.
 class CommandFilesTest : public testing::Test {
  protected:
   CommandFilesTest() {

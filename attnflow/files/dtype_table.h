@@ -1,4 +1,3 @@
-// Element types, with their names in attnflow and in the file formats.
 #pragma once
 
 #include <array>

@@ -1,4 +1,3 @@
-// The extension of a file's name, which determines its format.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 
 namespace attnflow::internal {
 
-// With small letters, of ASCII.
+// ASCII only.
 inline std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -20,7 +20,6 @@
 
 namespace attnflow::test {
 
-// A new empty folder, removed with everything in it.
 class TempFolder {
  public:
   TempFolder() {
@@ -63,7 +62,6 @@ inline std::string get(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The bytes of a little-endian number.
 template <typename T>
 std::string bytes_of(T value) {
   std::string bytes(sizeof value, '\0');

@@ -18,26 +18,22 @@
 
 namespace attnflow {
 
-// A file whose bytes are in memory. Its creator must keep name and bytes alive as long as any Folder, or anything read
-// from one, is in use; data built into a program lives as long as the program.
+// Its creator must keep name and bytes alive as long as any Folder, or anything read from one, is in use.
 struct MemoryFile {
   std::string_view name;  // a plain name, without a path
   std::span<const std::byte> bytes;
 };
 
-// A value type: copies refer to the same files. No file is opened until it is requested.
+// Copies refer to the same files. No file is opened until it is requested.
 class Folder {
  public:
-  // The folder on disk at `path`, which need not exist. Implicit, so that a path can be passed wherever a Folder is
-  // expected.
+  // The folder on disk at `path`, which need not exist. Implicit, so that a path can stand for a Folder.
   Folder(std::filesystem::path path) : path_(std::move(path)) {}  // NOLINT(google-explicit-constructor)
   Folder(const std::string& path) : path_(path) {}                // NOLINT(google-explicit-constructor)
   Folder(const char* path) : path_(path) {}                       // NOLINT(google-explicit-constructor)
 
-  // Makes a folder called `name` from `files` in memory.
   static Folder built_in(std::string name, std::vector<MemoryFile> files);
 
-  // Returns the same folder under another name().
   Folder called(std::string name) const {
     Folder folder = *this;
     folder.name_ = std::move(name);
@@ -53,27 +49,21 @@ class Folder {
   const Folder* adapter() const { return adapter_.get(); }  // null: no adapter
 
   bool is_built_in() const { return built_in_; }
-  // Returns the name given by called() or built_in(), if any. Otherwise returns the last part of the path, after making
-  // "." and the like absolute, or the part before it if the last is "model": "minilm" for "models/minilm/" and for
-  // "models/minilm/model".
+  // Returns the name given by called() or built_in(), or else the last part of the absolute path, or the part before it
+  // if the last is "model": "minilm" for "models/minilm/" and "models/minilm/model".
   std::string name() const;
-  // How messages refer to the folder and to a file in it: "models/minilm/config.json", or "agreement/config.json (built
-  // in)".
+  // Names the folder, or a file in it, in messages: "models/minilm/config.json" or "agreement/config.json (built in)".
   std::string label() const;
   std::string label(std::string_view file) const;
 
-  // Whether the folder exists. Always true for one that is built in.
   bool exists() const;
-  // Whether the folder has an entry of that name. Throws Error(kBadFile) if the entry is listed but unreachable: a
-  // dangling link or a link cycle.
+  // Throws Error(kBadFile) if the entry is listed but unreachable: a dangling link or a link cycle.
   bool has(std::string_view file) const;
-  // Returns the whole content of a file. Throws Error(kBadFile) if it is missing, a folder, unreadable, or larger than
-  // `max_bytes`.
+  // Throws Error(kBadFile) if the file is missing, a folder, unreadable, or larger than `max_bytes`.
   std::string read(std::string_view file, std::size_t max_bytes = std::size_t{1} << 30) const;
   // Maps a .safetensors file or, when built in, uses its bytes in place. Throws Error(kBadFile), also if a tensor has a
   // type that attnflow does not read (SafetensorsFile::unread()).
   SafetensorsFile open_safetensors(std::string_view file) const;
-  // Likewise for a file written by torch.save.
   PytorchFile open_pytorch(std::string_view file) const;
 
   // The path as given if on disk, the name if built in.

@@ -75,13 +75,11 @@ TEST(Folder, OpensTheSameTensorsFromDiskAndFromMemory) {
     EXPECT_EQ(file.path(), folder.label("w.safetensors"));
     EXPECT_EQ(file.read("x").to_float("x"), (Tensor<float>({2}, {1, 2})));
   }
-  // Built-in files are not copied.
   const SafetensorsFile file = memory.open_safetensors("w.safetensors");
   const std::byte* const data = file.entries().at("x").bytes.data();
   EXPECT_EQ(static_cast<const void*>(data), bytes.data() + bytes.size() - 2 * sizeof(float));
 }
 
-// The parser is the same for both; only the name in the message differs.
 TEST(Folder, DamagedTensorsInMemoryAreRefusedAsOnDisk) {
   const TempFolder temporary;
   write_safetensors(temporary / "w.safetensors", {{"x", Array::from(Tensor<float>({2}, {1, 2}).view())}});

@@ -49,7 +49,6 @@ constexpr std::array<std::pair<std::uint32_t, GgufBlock>, 34> kBlocks = {{
 // Bytes of a value of each type, by number; 0 for texts and arrays.
 constexpr std::array<std::size_t, 13> kTypeBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
-// The entry for a key, or null if it is not a Value.
 template <typename Value>
 const Value* entry_of(const GgufHeader& header, std::string_view key) {
   const auto found = header.metadata.find(key);
@@ -99,7 +98,6 @@ class Reader {
     return value;
   }
 
-  // Checks a count of items that take at least `least` bytes each.
   void check_count(std::uint64_t count, std::size_t least, std::string_view what) const {
     if (count > left() / least) {
       fail(fmt::format("it claims to have {} {}, but only {} bytes follow: it is truncated or damaged; copy it again",

@@ -51,7 +51,7 @@ struct GgufArray {
 };
 inline constexpr std::size_t kMaxKeptNumbers = 4096;
 
-// Which elements of arrays are kept. A vocabulary has 100,000 texts, which most readers do not need.
+// A vocabulary has 100,000 texts, which most readers do not need.
 enum class GgufArrays {
   kShort,  // whole numbers in arrays of up to kMaxKeptNumbers
   kWhole,  // all whole numbers and texts
@@ -74,7 +74,7 @@ struct GgufHeader {
   std::vector<GgufTensor> tensors;  // in file order
   std::size_t data_begin = 0;       // where the tensors' bytes begin in the file
 
-  // Look up an entry of a given type; the result is empty (or null) when there is no such entry or it has another type.
+  // The result is empty (or null) when there is no such entry or it has another type.
   std::optional<std::int64_t> number(std::string_view key) const;  // whole
   std::optional<std::string> text(std::string_view key) const;
   const GgufArray* array(std::string_view key) const;

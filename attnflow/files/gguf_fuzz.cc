@@ -1,4 +1,3 @@
-// Fuzz target: parses arbitrary bytes as a GGUF header. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

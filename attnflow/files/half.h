@@ -1,5 +1,4 @@
-// The two 16-bit float formats of model files, converted to float32 (exactly), and floats converted to binary16
-// (rounded).
+// The 16-bit float formats of model files: exact conversion to float32, and rounding to binary16.
 #pragma once
 
 #include <bit>
@@ -26,7 +25,7 @@ inline float half_to_float(std::uint16_t half) {
 
 // Returns the binary16 number nearest to a float or double, rounded once, with ties to even (IEEE 754, 4.3.1)
 // regardless of the processor's rounding mode. Magnitudes of 65520 = (2 - 2^-11) 2^15 or more become infinity, and
-// those up to 2^-25 become zero, both keeping the sign. A NaN keeps its sign and the upper ten bits of its payload, or
+// those up to 2^-25 become zero, keeping the sign. A NaN keeps its sign and the upper ten bits of its payload, or
 // becomes quiet if these are all zero. float_to_half(half_to_float(h)) == h for every h.
 template <std::floating_point Float>
 std::uint16_t float_to_half(Float value) {

@@ -21,8 +21,7 @@ using test::TempFolder;
 
 constexpr std::uint16_t kInfinity = 0x7C00;
 
-// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It maps infinity to 2^16, as if the exponent
-// range went on.
+// The definition, in double: (-1)^s * 2^(e - 15) * 1.f, or 2^-14 * 0.f. It maps infinity to 2^16.
 double half_by_definition(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const double fraction = (bits & 1023) / 1024.0;
@@ -65,7 +64,6 @@ TEST(Half, Bfloat16) {
   EXPECT_TRUE(std::isnan(bfloat16_to_float(0x7FC0)));
 }
 
-// Converting from float and from double.
 template <typename Float>
 class FloatToHalf : public testing::Test {};
 using Floats = testing::Types<float, double>;
@@ -84,7 +82,6 @@ TYPED_TEST(FloatToHalf, EveryHalfComesBack) {
 TYPED_TEST(FloatToHalf, MidpointsGoToTheEvenNeighbourAndTheirNeighboursToTheNearer) {
   for (std::uint16_t half = 0; half < kInfinity; ++half) {
     const auto next = static_cast<std::uint16_t>(half + 1);
-    // Exact: both types have more than one additional bit.
     const auto middle = static_cast<TypeParam>((half_by_definition(half) + half_by_definition(next)) / 2.0);
     const std::uint16_t even = half % 2 == 0 ? half : next;
     ASSERT_EQ(float_to_half(middle), even) << half;

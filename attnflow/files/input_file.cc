@@ -18,7 +18,6 @@
 namespace attnflow::internal {
 namespace {
 
-// Throws Error(kBadFile) saying why an existing entry of this name cannot be reached, from the system's error number.
 [[noreturn]] void fail_to_reach(const std::filesystem::path& path, std::string_view expected, int error_number) {
   std::error_code no_link;
   const std::filesystem::path target = std::filesystem::read_symlink(path, no_link);
@@ -55,7 +54,7 @@ InputFile::InputFile(const std::filesystem::path& path, std::string_view expecte
   };
   const auto cannot = [&] { fail_to_reach(path, expected, errno); };
   // Checked before opening, because opening a pipe or a device already has effects; and again afterwards, because the
-  // file may have been replaced in between.
+  // file may have been replaced.
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) cannot();
   check_kind(status);

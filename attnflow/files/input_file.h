@@ -9,14 +9,14 @@
 
 namespace attnflow::internal {
 
-// Whether a folder has a reachable entry of this name. Throws Error(kBadFile) with the reason if the entry exists but
-// is unreachable (a dangling link, a link cycle, a parent folder without search permission): treating such a file as
-// missing would silently use another in its place.
+// Whether a folder has a reachable entry of this name. Throws Error(kBadFile) if the entry exists but is unreachable (a
+// dangling link, a link cycle, a parent folder without search permission): treating it as missing would silently use
+// another file.
 bool is_listed(const std::filesystem::path& path);
 
 // A regular file opened for reading, possibly through a link or /dev/stdin. Anything else is rejected at once: a pipe
-// or terminal may never answer, a device may never end, and none of them has a size to check a header against. The file
-// is registered with the command's list of files (command_files.h).
+// or terminal may never answer, a device may never end, and none has a size to check a header against. Registers with
+// the command's list of files (command_files.h).
 class InputFile {
  public:
   // `expected` describes the file in messages: "a NumPy .npy file". Throws Error(kBadFile) if the file cannot be opened
@@ -26,13 +26,12 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile();
 
-  // Reads up to into.size() bytes; fewer only at the end. Throws Error(kBadFile) if reading fails.
   std::size_t read(std::span<std::byte> into) const;
 
   int descriptor() const { return descriptor_; }
   // Transfers the descriptor to the caller, who must close it.
   int release();
-  // Size in bytes when it was opened. The file may grow while it is read; files in /proc report 0.
+  // The file may grow while it is read; files in /proc report 0.
   std::size_t size() const { return size_; }
 
  private:

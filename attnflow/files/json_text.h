@@ -8,12 +8,11 @@
 
 namespace attnflow::internal {
 
-// Parses a JSON object. JSON does not define the meaning of a duplicate key, and readers differ, so duplicates are
-// rejected, as is anything after the object. Nesting is bounded, because writing a value back into a message recurses.
-// Throws Error(kBadFile), with a message starting with `source`, if the text is not JSON, is not an object, has a
-// duplicate key, or is nested more than 64 deep.
+// Parses a JSON object. Duplicate keys, which readers treat differently, are rejected, as is anything after the object.
+// Nesting is bounded, because writing a value back into a message recurses. Throws Error(kBadFile), with a message
+// starting with `source`, if the text is not JSON, is not an object, has a duplicate key, or is nested more than 64
+// deep.
 nlohmann::json parse_json_object(std::string_view text, const std::string& source);
-// Likewise for any JSON value.
 nlohmann::json parse_json(std::string_view text, const std::string& source);
 
 // The JSON library's description of an error, without its internal prefix: "parse error at line 1, column 7: ...".

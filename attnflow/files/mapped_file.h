@@ -1,4 +1,3 @@
-// A file's bytes, memory-mapped instead of copied.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +7,12 @@
 
 namespace attnflow::internal {
 
-// Mapped read-only and private. If another process shortens the file while it is mapped, this process dies of SIGBUS,
-// like any program that maps its weights.
+// A file's bytes, memory-mapped instead of copied, read-only and private. If another process shortens the file while it
+// is mapped, this process dies of SIGBUS, like any program that maps its weights.
 class MappedFile {
  public:
   MappedFile() = default;  // no file: no bytes
-  // `kind` is the expected kind in messages: ".safetensors". Throws Error(kBadFile) as InputFile does, or if the file
-  // cannot be mapped.
+  // Messages name `kind`: ".safetensors". Throws Error(kBadFile) as InputFile does, or if the file cannot be mapped.
   MappedFile(const std::filesystem::path& path, std::string_view kind);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

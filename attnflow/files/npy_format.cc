@@ -33,8 +33,7 @@ struct NpyHeader {
   Shape shape;
 };
 
-// Parses the dict literal. Only what NumPy writes is accepted: three keys, quoted text, True or False, and a tuple of
-// decimal numbers.
+// Parses the dict literal, only as NumPy writes it: three keys, quoted text, True or False, a tuple of decimal numbers.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -79,7 +78,6 @@ class HeaderParser {
   [[noreturn]] void refuse(const std::string& what) const {
     fail_file(name_, fmt::format("not a valid .npy file: header, byte {}: {}", at_, what));
   }
-  // The next non-space character, or NUL at the end.
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -144,7 +142,6 @@ class HeaderParser {
   std::size_t at_ = 0;
 };
 
-// How elements are stored in the file and in memory.
 struct Element {
   DType dtype = DType::kF32;
   std::size_t stored_size = 0;   // bytes in the file
@@ -216,7 +213,6 @@ void swap_bytes(std::span<std::byte> bytes, std::size_t unit) {
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + unit));
 }
 
-// Reorders elements stored with the first index varying fastest into row-major order.
 std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, const Shape& shape, std::size_t size) {
   std::vector<std::byte> out(stored.size());
   std::vector<std::size_t> stride(shape.size());  // in elements of `stored`
@@ -239,7 +235,6 @@ std::vector<std::byte> from_fortran_order(std::span<const std::byte> stored, con
   return out;
 }
 
-// Converts little-endian unsigned integers of `size` bytes to int64.
 std::vector<std::byte> widen_unsigned(std::span<const std::byte> stored, std::size_t size, const std::string& name) {
   const std::size_t count = stored.size() / size;
   std::vector<std::byte> out(count * sizeof(std::int64_t));
@@ -301,7 +296,6 @@ void read_exactly(const ByteSource& source, std::span<std::byte> into, const std
   }
 }
 
-// Reads everything before the elements. Adds the bytes read to `consumed`.
 NpyHeader read_header(const ByteSource& source, const std::string& name, std::uint64_t& consumed) {
   std::array<std::byte, 8> start{};  // magic and version
   const std::size_t got = source.read(start);

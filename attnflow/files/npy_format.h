@@ -19,7 +19,6 @@ namespace attnflow::internal {
 // A stream of bytes whose length is claimed in advance. The claim may be wrong: read() has the last word.
 struct ByteSource {
   std::uint64_t size = 0;  // the claim
-  // Reads up to into.size() bytes; fewer only at the end. Throws Error(kBadFile) if reading fails.
   std::function<std::size_t(std::span<std::byte> into)> read;
 };
 ByteSource memory_source(std::span<const std::byte> bytes);

@@ -62,7 +62,6 @@ TEST(Npy, ReadsWhatNumPyWrote) {
   const Array array = parse(file);
   EXPECT_EQ(array.dtype, DType::kF32);
   EXPECT_EQ(array.to_float("x"), (Tensor<float>({2, 2}, {1.5F, -2.0F, 0.0F, 4.25F})));
-  // Writing gives the same bytes.
   const TempFolder folder;
   write_npy(folder / "a.npy", array);
   EXPECT_EQ(get(folder / "a.npy"), file);
@@ -124,7 +123,6 @@ TEST(Npy, FortranOrderBecomesRowMajor) {
   const Array array = parse(npy(dict("<f8", "(2, 3, 4)", "True"), stored));
   EXPECT_EQ(array.shape, (Shape{2, 3, 4}));
   EXPECT_EQ(values(array), expected);
-  // Text too.
   const Array text = parse(npy(dict("<U1", "(2, 2)", "True"), numbers<char32_t>({U'a', U'c', U'b', U'd'})));
   EXPECT_EQ(text.strings, (std::vector<std::string>{"a", "b", "c", "d"}));
   EXPECT_EQ(parse(npy(dict("<f8", "(0, 3)", "True"), "")).shape, (Shape{0, 3}));
@@ -226,7 +224,6 @@ TEST(Npy, SizesThatDoNotFit) {
   expect_bad({"larger than 2^64"}, npy(dict("<f8", "(18446744073709551616,)"), eight));
   expect_bad({"at most 8589934592"}, npy(dict("<f8", "(2147483648,)"), eight));
   expect_bad({"need 16 bytes of memory", "at most 15"}, npy(dict("<f8", "(2,)"), eight + eight, 1), {15});
-  // Text takes more memory than bytes in the file.
   expect_bad({"at most 64"}, npy(dict("<U1", "(4,)"), std::string(16, 'a')), {64});
   std::string many = "(";
   for (int d = 0; d < 65; ++d) many += "1, ";
@@ -270,7 +267,6 @@ TEST(Npy, FilesThatCannotBeRead) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"cut.npy"});
 }
 
-// Any damage results in an array or an Error, never anything else. (The fuzzers look further.)
 TEST(Npy, DamageIsAnErrorOrHarmless) {
   const std::string good = npy(dict("<f8", "(2, 3)", "True"), std::string(48, '\1'));
   test::expect_harmless_damage(good, 3000, 0, 3, [](const std::string& file) {

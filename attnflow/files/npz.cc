@@ -46,7 +46,6 @@ struct FreeSource {
 };
 using Source = std::unique_ptr<zip_source_t, FreeSource>;
 
-// libzip's error object, which owns memory.
 class ZipError {
  public:
   ZipError() { zip_error_init(&error_); }
@@ -65,7 +64,6 @@ class ZipError {
   fail_file(name, fmt::format("expected {}, found one that cannot be opened: {}", kExpected, reason));
 }
 
-// An archive open for reading, with its size in bytes.
 struct OpenArchive {
   std::string name;
   std::uint64_t size = 0;
@@ -96,7 +94,6 @@ OpenArchive open_archive(std::span<const std::byte> bytes, const std::string& na
   return archive;
 }
 
-// The names of all entries; "" for unreadable ones.
 std::vector<std::string> entry_names(const OpenArchive& archive) {
   std::vector<std::string> names;
   const zip_int64_t count = zip_get_num_entries(archive.zip.get(), 0);
@@ -169,7 +166,6 @@ Array read_entry(const OpenArchive& archive, std::string_view key, const ReadLim
   fail_with(ErrorKind::kOther, "{}: cannot write this .npz file: {}", path.string(), reason);
 }
 
-// Returns the finished archive as a source open for reading.
 Source build_archive(const std::filesystem::path& path, const std::vector<internal::NpyBytes>& contents,
                      const std::vector<NamedArray>& arrays) {
   ZipError error;

@@ -22,7 +22,6 @@ using test::TempFolder;
 constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kDeflated = 8;
 
-// One hand-made zip entry, in which every field can be wrong.
 struct Entry {
   std::string name;
   std::string content;  // the expected result
@@ -33,7 +32,6 @@ struct Entry {
   bool wrong_crc = false;
 };
 
-// A deflate stream of stored blocks: it needs neither compression nor a library.
 std::string deflate_stored(const std::string& text) {
   std::string out;
   std::size_t at = 0;
@@ -170,7 +168,6 @@ TEST(Npz, BombsAreRefusedBeforeTheyAreUnpacked) {
   Entry impossible{"x.npy", npy_of({1}), kDeflated};
   impossible.declared_size_offset = 3'000'000'000;
   expect_bad({"claims to have 30000", "compressed to", "damaged"}, zip({impossible}));
-  // More compressed bytes than the file has.
   Entry outside{"x.npy", npy_of({1}), kStored};
   outside.declared_size_offset = outside.declared_compressed_offset = 2'000'000'000;
   expect_bad({"in a zip file of", "damaged"}, zip({outside}));

@@ -12,8 +12,8 @@ namespace attnflow::internal {
 // Describes a file by the st_mode of stat(): "a folder", "a pipe (FIFO)", "a socket", "a device", "a regular file".
 std::string_view file_kind(mode_t mode);
 
-// Whether an output of a command (command_files.h) is its standard output: "-", or with the extension of another format
-// "-.csv". A file of that name must be written "./-.csv".
+// Whether an output of a command is its standard output: "-", or with the extension of another format "-.csv". A file
+// of that name must be written "./-.csv".
 bool is_standard_output(const std::filesystem::path& path);
 
 // The extension that determines an output's format: ".png" for "a.PNG", "" without one; ".json" for "-".

@@ -18,7 +18,7 @@ using Kind = PickleValue::Kind;
 using Name = PickleValue::Name;
 
 constexpr unsigned kNewestProtocol = 5;
-// Enough for more than 100,000 tensors; bounds the memory that a file can make this reader use to some 500 MB.
+// Enough for more than 100,000 tensors; bounds the reader's memory to some 500 MB.
 constexpr std::size_t kMaxPickleValues = std::size_t{1} << 21;
 constexpr std::size_t kMaxPickleDepth = 1000;
 
@@ -184,7 +184,6 @@ class PickleReader {
     pickle_.values.back().text = text;
   }
 
-  // Values below the innermost mark are out of reach.
   std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   void need_values(std::size_t count) const {
     if (stack_.size() - floor() < count) fail("an instruction finds too few values");
@@ -204,7 +203,6 @@ class PickleReader {
     if (value.kind != kind) refuse(fmt::format("{} that is changed as if it were {}", show_pickled(value), what));
     return value;
   }
-  // Pops the values above the innermost mark, and the mark.
   std::vector<PickleRef> pop_to_mark() {
     if (marks_.empty()) fail("an instruction finds no mark");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -303,7 +301,6 @@ class PickleReader {
     push_number(static_cast<std::int64_t>(number));
   }
 
-  // Executes one instruction, unless it is the last.
   void step(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kProto:
@@ -358,7 +355,6 @@ class PickleReader {
     }
   }
 
-  // Executes instructions that operate on existing values.
   void step_of_values(std::uint8_t opcode) {
     switch (opcode) {
       case Opcode::kEmptyTuple:

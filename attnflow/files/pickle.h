@@ -1,9 +1,8 @@
 // Reads pickles that describe weights, and nothing else.
 //
-// A pickle is a program for a stack machine. Python's reader lets it import any function and call it, so reading a
-// pickle can run arbitrary code. This reader has nothing to call: it knows the instructions that build plain values,
-// accepts the few names that PyTorch's weights need, and records a call of one of them as a value. Any other name or
-// instruction is rejected when encountered.
+// A pickle is a program for a stack machine. Python's reader lets it import and call any function, so reading a pickle
+// can run arbitrary code. This reader knows only the instructions that build plain values and the few names that
+// PyTorch's weights need, and records a call of one of them as a value. It rejects any other name or instruction.
 //
 // References:
 //   The instructions: Lib/pickletools.py of CPython

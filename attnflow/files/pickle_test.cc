@@ -16,7 +16,6 @@ using Kind = PickleValue::Kind;
 
 const std::string kSource = "weights.bin";
 const std::string kAdvice = "Convert it.";
-// The advice given instead where the file may be an attack.
 const std::string kWarning = "unless you trust whoever made it";
 
 Pickle read(const std::string& bytes) { return read_pickle(std::as_bytes(std::span(bytes)), kSource, kAdvice); }
@@ -129,7 +128,6 @@ TEST(Pickle, RefusesEveryOtherInstruction) {
         "2", "B", "C",    "\x8e", "\x96", "\x97", "\x98", "\x8f", "\x8b", "d", "l", "z"}) {
     expect_refused(instruction, {fmt::format("{:#04x}", static_cast<unsigned char>(instruction[0]))}, kWarning);
   }
-  // Values used as a kind that they are not.
   expect_refused(write::text("system") + ")R", {"a call of"});
   expect_refused(write::name("torch", "FloatStorage") + ")R", {"a call of"});
   expect_refused(write::name("collections", "OrderedDict") + "}b", {"a function or class"});
@@ -149,7 +147,6 @@ TEST(Pickle, RefusesDamage) {
                                 "\x85.", "N\x87.",      "(N\x85\x85.", "NN\x93.", "]NR.", "\x80\x06N."}) {
     test::expect_error(ErrorKind::kBadFile, {kSource}, [&] { read(bad); });
   }
-  // Lengths beyond the end of the file.
   for (const std::string bad : {"X\xff\xff\xff\xff", "T\xff\xff\xff\x7f", "\x8c\xff", "\x8a\xff",
                                 "\x8d\xff\xff\xff\xff\xff\xff\xff\xff", "\x95\xff\xff\xff\xff\xff\xff\xff\xff", "G"}) {
     test::expect_error(ErrorKind::kBadFile, {kSource, "truncated"}, [&] { read(bad + "N."); });
@@ -165,7 +162,6 @@ TEST(Pickle, BoundsWhatAFileCanMakeItHold) {
   expect_bounded(std::string(kMany, 'N'));
   expect_bounded(std::string(kMany, '('));
   expect_bounded("N" + std::string(kMany, '\x94'));
-  // One list, copied into a dict repeatedly.
   std::string pairs = "](";
   for (int i = 0; i < 1000; ++i) pairs += "](NNe";
   pairs +=

@@ -1,4 +1,3 @@
-// Tensors, and the storages they are views of, as described by a PyTorch pickle.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +24,8 @@ struct PickledTensor {
   Shape strides;
 };
 
-// Reads the content of a pickle. The pickle's bytes must outlive this object and all its results; messages call the
-// file `source`, and end with `advice` where something other than weights is found. All functions throw
-// Error(kBadFile).
+// Reads the content of a pickle, whose bytes must outlive this object and all its results. Messages call the file
+// `source`, and end with `advice` where something other than weights is found. All functions throw Error(kBadFile).
 class PickledWeights {
  public:
   PickledWeights(const Pickle& pickle, const std::string& source, const std::string& advice)

@@ -87,7 +87,6 @@ class PytorchReader {
     fail("expected little-endian numbers, found big-endian ones; save it again on a little-endian machine");
   }
 
-  // Returns the size of a storage in bytes, checked to be at most `there`.
   std::size_t bytes_of(std::string_view key, const PickledStorage& storage, std::size_t there) const {
     const auto bytes = checked_multiply(storage.count, dtype_size(storage.dtype));
     if (!bytes || *bytes > there) {
@@ -265,7 +264,6 @@ class PytorchReader {
   std::size_t at_ = 0;  // current position in a file of the older format
   std::map<std::string_view, Stored> storages_;
   PytorchContent content_;
-  // Several names of one transposed tensor share a copy.
   std::map<std::tuple<std::string_view, std::size_t, Shape, Shape>, Bytes> copies_;
   std::size_t copied_ = 0;
 };

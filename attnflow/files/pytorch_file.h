@@ -5,8 +5,7 @@
 //   since PyTorch 1.6   a zip file of stored entries NAME/data.pkl, NAME/data/KEY for each storage, and small ones;
 //   before              five pickles (a magic number, a protocol version, facts about the system, the weights, and the
 //                       list of the storages' keys), then each storage: its length u64 in elements, and its numbers.
-// The weights are a dict of tensors by name, at the top level or under a key such as "state_dict". Tensors may share a
-// storage.
+// The weights are a dict of tensors by name, at the top level or under a key such as "state_dict".
 //
 // References:
 //   torch/serialization.py of PyTorch: save, _legacy_save
@@ -23,8 +22,7 @@
 
 namespace attnflow {
 
-// A memory-mapped file, or one whose bytes are already in memory. Movable; spans stay valid while the object (or one
-// moved from it) lives.
+// Movable; spans stay valid while the object (or one moved from it) lives.
 class PytorchFile {
  public:
   using Entry = SafetensorsFile::Entry;

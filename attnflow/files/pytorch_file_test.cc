@@ -34,7 +34,6 @@ std::vector<float> floats(const PytorchFile::Entry& entry) {
 std::string of_six(bool legacy) { return write::storage("FloatStorage", "0", 6, legacy); }
 const std::string kSix = numbers({0, 1, 2, 3, 4, 5});
 
-// A dict of views of six numbers, in both formats.
 std::string views(bool legacy) {
   const std::string six = of_six(legacy);
   const std::string whole = write::tensor(six, 0, {2, 3}, {3, 1});
@@ -79,7 +78,6 @@ TEST(PytorchFile, ReadsViewsInBothFormats) {
     EXPECT_EQ(at("empty"), (std::vector<float>{}));
     EXPECT_EQ(at("parameter"), at("whole"));
     EXPECT_EQ(at("old"), (std::vector<float>{4, 5}));
-    // Contiguous tensors are not copied.
     for (const char* name : {"whole", "part", "row of one", "scalar", "parameter", "old"}) {
       const std::byte* const bytes = content.entries().at(name).bytes.data();
       EXPECT_TRUE(bytes >= span_of(file).data() && bytes < span_of(file).data() + file.size()) << name;
@@ -174,7 +172,6 @@ TEST(PytorchFile, BoundsWhatIsCopied) {
   for (int i = 0; i < 99; ++i) many.emplace_back(std::to_string(i), write::tensor(storage, i, {190, 200}, {1, 190}));
   expect_bad(test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write(),
              {"more bytes than the file has"});
-  // The same view under many names is copied once.
   for (auto& [name, tensor] : many) tensor = write::tensor(storage, 0, {200, 200}, {1, 200});
   const std::string file = test::pytorch_zip(write::dict(many), {{"0", std::string(40000, 'x')}}).write();
   const PytorchFile content(span_of(file), "file");
@@ -212,7 +209,6 @@ TEST(PytorchFile, RefusesZipFilesThatAreWrong) {
   zip.entries.push_back(zip.entries[0]);
   expect_bad(zip.write(), {"twice"});
   zip.entries.pop_back();
-  // An entry that lies inside another.
   ZipForTest inner{.entries = {{"x", "1"}}, .in_64_bits = false};
   ZipForTest outer = zip;
   outer.in_64_bits = false;
@@ -249,7 +245,6 @@ TEST(PytorchFile, RefusesLegacyFilesThatAreWrong) {
   bad(other, {"expected protocol 1001, found the number 1000"});
 }
 
-// Any damage results in an answer: tensors that lie within the file, or an Error.
 void expect_an_answer(const std::string& file) {
   // A buffer of exactly this size, so that a sanitizer detects reading one byte too many.
   const std::vector<char> bytes(file.begin(), file.end());

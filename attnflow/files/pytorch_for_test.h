@@ -11,7 +11,6 @@
 
 namespace attnflow::test {
 
-// Instructions, by readable names.
 namespace pickle {
 
 inline std::string name(const std::string& module, const std::string& name) {
@@ -61,7 +60,6 @@ inline std::string tensor(const std::string& storage, std::int64_t offset, const
 
 }  // namespace pickle
 
-// A zip file; tests can corrupt any part of it.
 struct ZipForTest {
   struct Entry {
     std::string name, bytes;

@@ -1,4 +1,3 @@
-// Fuzz target: parses arbitrary bytes as a file written by torch.save. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -35,7 +35,6 @@ constexpr std::size_t kMaxSafetensorsHeader = 100'000'000;
 constexpr std::size_t kMaxTensorRank = 64;
 constexpr std::size_t kMaxIgnoredDepth = 32;
 
-// The header's description of one tensor, not yet checked against the file.
 struct Declared {
   std::optional<DType> dtype;
   std::string unread;  // the dtype's name, if attnflow does not read it

@@ -29,8 +29,7 @@
 
 namespace attnflow {
 
-// A memory-mapped file, or one whose bytes are already in memory. Movable; spans stay valid while the object (or one
-// moved from it) lives.
+// Movable; spans stay valid while the object (or one moved from it) lives.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -39,30 +38,25 @@ class SafetensorsFile {
     std::span<const std::byte> bytes;  // into the mapping, or the bytes given; not aligned
   };
 
-  // Maps the file. Throws Error(kBadFile).
   explicit SafetensorsFile(const std::filesystem::path& path);
-  // Reads `bytes`, the content of a whole file, in place; they must outlive this object. Messages call the file `name`.
-  // Throws Error(kBadFile).
+  // Reads a whole file's content in place; it must outlive this object. Messages call it `name`. Throws
+  // Error(kBadFile).
   SafetensorsFile(std::span<const std::byte> bytes, const std::string& name);
   SafetensorsFile(SafetensorsFile&&) noexcept;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept;
   ~SafetensorsFile();
 
-  // The file's path, or the given name.
   const std::filesystem::path& path() const;
   // Returns all tensors whose type attnflow reads, sorted by name.
   const std::map<std::string, Entry, std::less<>>& entries() const;
-  // Returns the other tensors: their names, and their types as the file calls them (U16, F8_E4M3, F4, C64, ...). Files
-  // may contain such tensors in addition to the ones needed.
+  // Returns the other tensors, with their types as the file calls them (U16, F8_E4M3, F4, C64, ...).
   const std::map<std::string, std::string, std::less<>>& unread() const;
-  // Whether the file has a tensor of this name, of any type.
+  // Of any type.
   bool holds(std::string_view name) const { return entries().contains(name) || unread().contains(name); }
   // Throws Error(kBadFile) naming the first tensor of unread(), for callers that need all tensors.
   void require_all_read() const;
-  // The file's "__metadata__".
   const std::map<std::string, std::string, std::less<>>& metadata() const;
-  // Returns a copy of one tensor. Throws Error(kBadFile) for one of unread(), and for a missing one, listing a few of
-  // the existing names.
+  // Throws Error(kBadFile) for one of unread(), and for a missing one, listing a few of the existing names.
   Array read(std::string_view name) const;
 
  private:

@@ -1,4 +1,3 @@
-// Fuzz target: parses arbitrary bytes as .safetensors. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

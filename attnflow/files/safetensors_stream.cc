@@ -105,8 +105,8 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
     }
     order.push_back(&named);
   }
-  // Larger elements first: since the header is a multiple of 8 bytes, every tensor is then aligned to its element. Text
-  // is rejected below.
+  // Larger elements first: the header is a multiple of 8 bytes, so each tensor is aligned to its element. Text is
+  // rejected below.
   const auto element = [](const NamedArray* named) { return internal::dtype_row(named->array.dtype).size; };
   std::stable_sort(order.begin(), order.end(),
                    [&](const NamedArray* a, const NamedArray* b) { return element(a) > element(b); });

@@ -1,4 +1,3 @@
-// Writes .safetensors files whose data is too large to hold in memory at once.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +18,8 @@ struct TensorPlan {
   Shape shape;
 };
 
-// A file whose tensors are declared up front and then written one after another, in that order. The same plan and bytes
-// give the same file. The file appears only when it is complete; until then there is only a temporary one.
+// A .safetensors file whose data is too large to hold in memory at once: tensors are declared up front, then written
+// one after another in that order. The same plan and bytes give the same file, which appears only when it is complete.
 class SafetensorsStream {
  public:
   // Throws Error(kOther) if the file cannot be created, if a tensor name or `metadata` key is duplicated or reserved,
@@ -28,7 +27,6 @@ class SafetensorsStream {
   SafetensorsStream(const std::filesystem::path& path, const std::vector<TensorPlan>& tensors,
                     const std::vector<std::pair<std::string, std::string>>& metadata);
 
-  // Total bytes of all tensors.
   std::size_t size() const { return size_; }
   // Writes the next bytes of the data, row-major and little-endian. Throws Error(kOther) when the disk is full.
   void write(std::span<const std::byte> bytes);

@@ -87,10 +87,8 @@ TEST(Safetensors, EveryTypeRoundTrips) {
     EXPECT_EQ(offset % dtype_size(named.array.dtype), 0U) << named.name;
   }
   EXPECT_EQ(file.metadata().at("note"), "line\nbreak \"q\"");
-  // The same input gives the same bytes.
   write_safetensors(folder / "b.safetensors", arrays, {{"note", "line\nbreak \"q\""}, {"a", ""}});
   EXPECT_EQ(get(folder / "b.safetensors"), bytes);
-  // An empty list gives a valid file, too.
   write_safetensors(folder / "none.safetensors", {});
   EXPECT_TRUE(SafetensorsFile(folder / "none.safetensors").entries().empty());
 }

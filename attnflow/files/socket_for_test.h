@@ -1,4 +1,3 @@
-// A socket in the file system.
 #pragma once
 
 #include <gtest/gtest.h>

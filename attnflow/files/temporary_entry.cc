@@ -32,7 +32,6 @@ fs::path next_name(const fs::path& folder) {
   return folder / fmt::format("{}{}-{}{}", kTemporaryBeginning, ::getpid(), counter.fetch_add(1), kTemporaryEnd);
 }
 
-// The process named in a temporary name; nothing for other names.
 std::optional<pid_t> process_of(std::string_view name) {
   if (!name.starts_with(kTemporaryBeginning) || !name.ends_with(kTemporaryEnd)) return std::nullopt;
   name.remove_prefix(kTemporaryBeginning.size());
@@ -79,7 +78,6 @@ TemporaryEntry make_entry(const fs::path& folder, const Make& make) {
   }
 }
 
-// Removes one entry unless it is locked.
 void remove_if_unlocked(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) return;

@@ -9,8 +9,8 @@
 namespace attnflow::internal {
 
 // A new empty file or folder under a temporary name in `folder`, locked (flock) while the descriptor is open. The
-// system releases the lock when the process ends, however that happens, and every process on the machine sees the lock,
-// even from another container.
+// system releases the lock when the process ends in any way, and every process on the machine sees it, even from
+// another container.
 struct TemporaryEntry {
   std::filesystem::path path;
   int descriptor = -1;  // open for writing (a folder: for reading); -1: creation failed, errno says why
@@ -20,8 +20,8 @@ TemporaryEntry make_temporary_folder(const std::filesystem::path& folder);
 
 // Removes temporary files and folders in `folder` whose run is gone: owned by this user, created by a process that no
 // longer exists, and not locked. Nothing is removed on file systems that other machines may write to (NFS, SMB and all
-// that are not known to be local), because their processes cannot be seen from here. Entries that cannot be removed are
-// left without an error.
+// not known to be local), because their processes cannot be seen. Entries that cannot be removed are left without an
+// error.
 void remove_leftovers(const std::filesystem::path& folder);
 
 }  // namespace attnflow::internal

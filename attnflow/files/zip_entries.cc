@@ -56,7 +56,6 @@ class ZipReader {
   std::string_view text(std::size_t at, std::size_t length) const {
     return {reinterpret_cast<const char*>(file_.data()) + at, length};
   }
-  // Whether the `bytes` bytes from `at` on end at or before `end`.
   static bool fits(std::uint64_t at, std::uint64_t bytes, std::size_t end) { return at <= end && bytes <= end - at; }
 
   // Finds the record at the end, which only a comment may follow and which locates the directory.

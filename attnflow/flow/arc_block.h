@@ -1,5 +1,4 @@
-// The arcs between two layers, in units, row by row. For a causal layer, whose arcs lead to the same or earlier
-// positions, only those arcs are stored: half the memory.
+// The arcs between two layers, in units, row by row; in a causal layer, only those to the same or earlier positions.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,6 @@ class ArcBlock {
   ArcBlock() = default;
   ArcBlock(std::size_t above, std::size_t below)
       : above_(above), below_(below), units_(zeros_in_large_pages<std::int64_t>(above * below)) {}
-  // A causal layer without arcs.
   static ArcBlock causal(std::size_t nodes) {
     ArcBlock block;
     block.above_ = block.below_ = nodes;

@@ -1,4 +1,3 @@
-// Tests attention_flow() with wrong and extreme input, and when it is interrupted.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -180,7 +179,6 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
         if (done == 2) stop.request_stop();
       };
       EXPECT_THROW(attention_flow(graph, options), Cancelled);
-      // Work in progress may still finish, but nothing is called any more.
       const std::size_t then = calls;
       EXPECT_GE(then, 2U);
       EXPECT_LE(then, 2 + threads);
@@ -190,7 +188,6 @@ TEST(FlowInterrupted, StoppedByTheProgressCallback) {
   }
 }
 
-// Stopped in the middle of a sink, not only between two: one sink of a long text takes seconds.
 TEST(FlowInterrupted, StoppedByAnotherThread) {
   const AttentionGraph graph = random_graph(12, 160, 5);
   for (const bool one_row : {false, true}) {
@@ -239,7 +236,6 @@ TEST(FlowInterrupted, AnExceptionOfTheProgressCallbackComesOut) {
       EXPECT_EQ(calls, then) << "a thread went on";
     }
   }
-  // The next call works as if nothing had happened.
   const FlowResult again = attention_flow(graph, {.threads = 4});
   EXPECT_EQ(again.flow, attention_flow(graph, {.threads = 1}).flow);
 }

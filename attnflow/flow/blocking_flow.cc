@@ -9,8 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// The code below is compiled once for each kind of processor, so it uses no templates of the standard library, whose
-// instances would be shared between all of them.
+// Compiled once for each kind of processor, so it uses no standard templates: their instances would be shared.
 HWY_BEFORE_NAMESPACE();
 namespace attnflow::internal {
 namespace HWY_NAMESPACE {
@@ -21,7 +20,6 @@ using Bits = std::uint32_t;  // one bit per node of a block
 
 HWY_INLINE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-// Returns which a[e] > b[e] for the nodes e of a block.
 HWY_INLINE Bits greater(const std::int64_t* a, const std::int64_t* b) {
   const Units d;
   Bits bits = 0;
@@ -85,7 +83,7 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
   const std::size_t blocks = layer.stride / kBlock;
   std::int64_t left = amount;
 
-  // Handles arcs [begin, end) of one block one at a time. `first` is the remainder of the first one.
+  // Handles arcs [begin, end) one at a time; `first` is the remainder of the first one.
   const auto push_singly = [&](std::size_t begin, std::size_t end, std::int64_t first) {
     for (std::size_t q = begin; q < end; ++q) {
       const std::int64_t arc = q == begin ? first : capacity[q];
@@ -155,14 +153,12 @@ std::int64_t push_to_layer_1(const FlowPass& pass, std::size_t p, std::int64_t a
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount);
 
-// Sends from node p of layer k - 1.
 template <bool kRecord>
 HWY_INLINE std::int64_t push_below(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
   ++*pass.pushes;
   return k == 3 ? push_to_layer_1<kRecord>(pass, p, amount) : push<kRecord>(pass, k - 1, p, amount);
 }
 
-// Sends up to `amount` from node p of layer k >= 3 to the layer below, and returns the amount sent.
 template <bool kRecord>
 std::int64_t push(const FlowPass& pass, std::size_t k, std::uint32_t p, std::int64_t amount) {
   const FlowLayer& layer = pass.layers[k];
@@ -251,7 +247,6 @@ std::int64_t greedy(const FlowPass& pass) {
   return total;
 }
 
-// The searches of one problem.
 class Augmenter {
  public:
   explicit Augmenter(const FlowPass& pass) : pass_(pass), layers_(pass.layers), top_(pass.depth - 1) {}
@@ -268,8 +263,7 @@ class Augmenter {
     pass_.queue[queued_++] = static_cast<std::uint64_t>(k) << 32 | p;
   }
 
-  // Breadth-first search from the source over residual arcs. Returns whether the sink was reached; if so, nodes farther
-  // away than the sink have no distance.
+  // Breadth-first search over residual arcs; false if it missed the sink. Nodes beyond the sink get no distance.
   bool search() {
     for (std::size_t k = 1; k <= top_; ++k) {
       const FlowLayer& layer = layers_[k];
@@ -321,8 +315,7 @@ class Augmenter {
     return sink_distance_ >= 0;
   }
 
-  // Moves a node's current arc to the next admissible one: with residual capacity, and one step farther from the
-  // source.
+  // Moves a node's current arc to the next one with residual capacity that leads one step farther from the source.
   bool advance(std::size_t k, std::size_t p, FlowStep& step, std::size_t& next_layer, std::size_t& next_node) {
     const FlowLayer& layer = layers_[k];
     const std::int64_t wanted = layer.distance[p] + 1;
@@ -375,7 +368,6 @@ class Augmenter {
     return false;
   }
 
-  // Finds a blocking flow on the arcs that the search made admissible.
   std::int64_t block(std::int64_t total) {
     for (std::size_t p = 0; p < layers_[top_].nodes; ++p) {
       if (pass_.supply_left[p] <= 0 || layers_[top_].distance[p] != 1) continue;
@@ -392,7 +384,6 @@ class Augmenter {
           for (std::size_t s = length; s-- > 0;) {
             FlowStep& step = pass_.path[s];
             if (step.forward) {
-              // Forward steps record the sender, for the way back.
               const FlowLayer& below = layers_[step.layer - 1];
               const std::size_t to = static_cast<std::size_t>(
                   step.flow - (layers_[step.layer].flow + step.node * layers_[step.layer].stride));

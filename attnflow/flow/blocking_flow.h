@@ -1,20 +1,19 @@
-// The flow of one pair in the network of one sink, by a greedy pass and then augmenting paths.
+// The flow of one pair in the network of one sink: a greedy pass, then augmenting paths.
 //
-// Problem. The maximum flow from a source, with arcs to the nodes of layer depth - 1, to the sink, with arcs from the
-// nodes of layer 1, through dense blocks of arcs between the layers. All capacities are in units (FixedPoint).
+// Problem. Find the maximum flow from a source, with arcs to the nodes of layer depth - 1, to the sink, with arcs from
+// the nodes of layer 1, through dense blocks of arcs. All capacities are in units (FixedPoint).
 //
 // Method:
-//   1. Greedy pass: depth-first from the source, with each node passing on as much as it can, to lower nodes in the
-//      order of the network (flow/sink_network.h). A node that could not pass on everything it was given is dead:
-//      nothing can pass it until flow is taken back somewhere, which this pass never does. An arc is abandoned for good
-//      once it is full or its end is dead, so the pass takes at most one step per arc. The last step, from layer 2 to
-//      layer 1, which is most of the work, handles eight arcs at a time.
+//   1. Greedy pass: depth-first from the source, each node passes on as much as it can, to lower nodes in the network's
+//      order (flow/sink_network.h). A node that could not pass on everything is dead: nothing can pass it until flow is
+//      taken back, which this pass never does. A full arc, or one to a dead node, is abandoned for good, so the pass
+//      takes at most one step per arc. The last step, from layer 2 to layer 1, is most of the work and handles eight
+//      arcs at a time.
 //   2. Dinic's algorithm (1970) on the remainder: breadth-first search over residual arcs, then a blocking flow on the
-//      shortest paths, until the sink is out of reach. The nodes reached by the last search are the source side of a
-//      minimum cut. The greedy pass does not record flows on arcs (most pairs need none), so it is repeated with
-//      recording before step 2.
+//      shortest paths, until the sink is out of reach. The nodes that the last search reached are the source side of a
+//      minimum cut. Most pairs need no flows on arcs, so the greedy pass is repeated with recording before step 2.
 //
-// Complexity: O(depth n^2) for the pass, and for each search; memory: see FlowLayer, plus 8 bytes per arc for flows.
+// Complexity: O(depth n^2) for the pass and for each search. Memory: see FlowLayer, plus 8 bytes per arc for flows.
 // Vector code is chosen at run time (Highway). Deterministic.
 #pragma once
 
@@ -52,7 +51,6 @@ struct FlowLayer {
   std::uint32_t* arc = nullptr;        // [nodes] current arc: forward arcs first, then backward arcs
 };
 
-// An arc taken by the depth-first search.
 struct FlowStep {
   std::uint32_t layer;
   std::uint32_t node;
@@ -87,11 +85,10 @@ struct FlowPass {
 // Runs the greedy pass and returns its value. `record` keeps the flow for augment_flow().
 std::int64_t greedy_flow(const FlowPass& pass, bool record);
 
-// Continues from the recorded flow, of value `flow`, and returns the maximum flow, or pass.enough once that is reached.
-// When the result is below pass.enough, the nodes with layers[k].distance >= 0 are the source side of a minimum cut.
+// Continues from the recorded flow of value `flow`; returns the maximum flow, or pass.enough once that is reached.
+// Below pass.enough, the nodes with layers[k].distance >= 0 are the source side of a minimum cut.
 std::int64_t augment_flow(const FlowPass& pass, std::int64_t flow);
 
-// Clears the recorded flow.
 void clear_flow(const FlowPass& pass);
 
 inline void set_bit(std::uint64_t* words, std::size_t bit) { words[bit / 64] |= std::uint64_t{1} << (bit % 64); }
@@ -106,15 +103,13 @@ void for_each_bit(std::span<const std::uint64_t> words, const Visit& visit) {
   }
 }
 
-// Adds to the recorded flow on the arc from node `node` of layer k to node `end` of the layer below.
 inline void record_flow(const FlowPass& pass, std::size_t k, std::size_t node, std::size_t end, std::int64_t units) {
   const FlowLayer& below = pass.layers[k - 1];
   pass.layers[k].flow[node * pass.layers[k].stride + end] += units;
   set_bit(below.inflow + end * below.inflow_words, node);
 }
 
-// Calls visit(node, end, units) for every arc of layer k, 2 <= k < depth, that has ever carried flow; the arc leaves
-// node `node` of the layer.
+// Calls visit(node, end, units) for every arc of layer k, 2 <= k < depth, that has ever carried flow.
 template <typename Visit>
 void for_each_recorded(const FlowPass& pass, std::size_t k, const Visit& visit) {
   const FlowLayer& layer = pass.layers[k];

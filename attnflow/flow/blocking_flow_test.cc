@@ -12,8 +12,6 @@
 namespace attnflow::internal::blocking_flow_test {
 namespace {
 
-// Checks the recorded flow: within capacities, conserved at each node, of this value, and known to the nodes that
-// receive it.
 void expect_flow(const FlowPass& pass, std::int64_t value) {
   const std::size_t top = pass.depth - 1;
   std::vector<std::int64_t> arrived(pass.layers[top].nodes);
@@ -50,7 +48,6 @@ void expect_flow(const FlowPass& pass, std::int64_t value) {
   }
 }
 
-// Whether no path down to the sink has room on all its arcs, as in a blocking flow.
 bool blocks_every_path_down(const FlowPass& pass) {
   const std::size_t top = pass.depth - 1;
   std::vector<bool> reached(pass.layers[top].nodes);
@@ -71,7 +68,6 @@ bool blocks_every_path_down(const FlowPass& pass) {
   return true;
 }
 
-// The capacity of the cut between nodes with a distance and those without.
 std::int64_t cut_capacity(const FlowPass& pass) {
   const std::size_t top = pass.depth - 1;
   const auto inside = [&pass](std::size_t k, std::size_t p) { return pass.layers[k].distance[p] >= 0; };
@@ -107,7 +103,6 @@ struct Tally {
   std::size_t passes = 0, greedy_was_enough = 0;
 };
 
-// Tests every method on one source, with or without an upper bound.
 void check_source(const FlowPass& pass, std::int64_t truth, Tally& tally) {
   const std::int64_t expected = std::min(truth, pass.enough);
   const std::int64_t greedy = greedy_flow(pass, false);
@@ -128,7 +123,6 @@ void check_source(const FlowPass& pass, std::int64_t truth, Tally& tally) {
   tally.greedy_was_enough += greedy == expected;
 }
 
-// Tests all sources of all levels of one network.
 void check_network(const std::vector<UnitBlock>& blocks, const std::vector<std::vector<std::int64_t>>& truth,
                    std::mt19937_64& random, Tally& tally) {
   const auto pointers = pointers_to(blocks);
@@ -263,7 +257,6 @@ TEST(KeptFlows, KeepNoMoreThanTheirLimit) {
   EXPECT_EQ(many.restore(above.pass(), 1), truth[3][1]);
   expect_flow(above.pass(), truth[3][1]);
   clear_flow(above.pass());
-  // A different row than the one the flow was found for.
   std::vector<std::int64_t> narrow(12, 0);
   narrow[1] = truth[3][1] - 1;
   SourceOfPass other(network, narrow.data(), 1, random);

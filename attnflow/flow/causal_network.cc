@@ -98,7 +98,6 @@ FlowResult attention_flow(const CausalNetwork& network, const FlowOptions& optio
   }
   internal::check_flow_memory(size, available);
   FlowResult result = internal::flow_of_row(problem, below, std::move(tops), size, available);
-  // One layer down the value is the capacity itself, with all its digits if they are known.
   const std::vector<double>& top = network.tops_[problem.layers[0] - 1];
   if (problem.depth_of(0) == 1 && options.input_groups == nullptr && !top.empty()) {
     std::copy(top.begin(), top.end(), result.flow.data());

@@ -1,11 +1,10 @@
-// The network of one output token of a causal stack, supplied row by row: for prompts whose matrices take too much
-// memory.
+// The network of one output token of a causal stack, row by row: for prompts whose matrices take too much memory.
 //
-// A causal layer has n (n + 1) / 2 arcs, stored in units of 2^-60 (flow/flow.h): 4 n^2 bytes per layer, whereas
+// A causal layer's n (n + 1) / 2 arcs are stored in units of 2^-60 (flow/flow.h): 4 n^2 bytes per layer, whereas
 // AttentionGraph takes 8 n^2 and its flow as much again. Rows may sum to less than 2; rows of attention with its
-// residual sum to 1. The values equal those for a graph of the same numbers, with two exceptions. If every row of the
-// graph sums to less than 1, its units are smaller than 2^-60. And one layer down, a graph's values are the capacities
-// themselves; here they are rounded down to units unless set_top() provided the row.
+// residual sum to 1. Values equal those for a graph of the same numbers, except when every row sums to less than 1 (the
+// graph's units are then smaller than 2^-60), and one layer down, where a graph's values are the capacities themselves;
+// here they are rounded down to units unless set_top() provided the row.
 //
 // Example:
 //
@@ -37,13 +36,12 @@ class CausalNetwork {
   std::size_t layers() const { return tops_.size(); }
   std::size_t tokens() const { return tokens_; }
 
-  // Sets row p of A_layer (layers count from 1): p + 1 capacities. Rows that are never set have no arcs. Different rows
-  // may be set by different threads once each layer has one row, because the first one allocates the layer. Throws
-  // Error(kUsage) for a layer or position that does not exist, for another number of capacities, and unless they are
-  // finite, nonnegative, and sum to less than 2.
+  // Sets row p of A_layer (layers count from 1): p + 1 capacities. Rows that are never set have no arcs. The first row
+  // of a layer allocates it; after that, threads may set different rows. Throws Error(kUsage) for a layer or position
+  // that does not exist, another number of capacities, and unless they are finite, nonnegative, and sum to less than 2.
   void set_row(std::size_t layer, std::size_t p, std::span<const double> capacities);
-  // Sets the row that the output token has when `layer` is the requested layer. Needed only if it differs from the row
-  // given to set_row(), as with a single head (graph/mixing.h). At most tokens() capacities. Throws as set_row() does.
+  // Sets the output token's row when `layer` is the requested layer, if it differs from that of set_row(), as with a
+  // single head (graph/mixing.h). At most tokens() capacities. Throws as set_row() does.
   void set_top(std::size_t layer, std::vector<double> capacities);
 
  private:

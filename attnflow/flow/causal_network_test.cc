@@ -93,7 +93,6 @@ TEST(CausalNetwork, RefusesWhatIsNoRow) {
   EXPECT_THROW(CausalNetwork(0, 3), Error);
 }
 
-// The available memory affects the width of enclosures, not their validity.
 TEST(CausalNetwork, GetsAlongWithTheMemoryThatThereIs) {
   const AttentionGraph graph = attention_graph(
       random_stack({.layers = 12, .heads = 1, .tokens = 200, .causal = true, .sharpness = 3.0, .seed = 5}));

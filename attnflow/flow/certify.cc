@@ -16,7 +16,6 @@
 namespace attnflow {
 namespace {
 
-// The largest sum of capacities of arcs that leave one node and are on paths from the output to the input token.
 double largest_sum_on_paths(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
   const std::size_t depth = network.depth();
   std::vector<std::vector<bool>> from_output(depth + 1);
@@ -87,7 +86,6 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     return certificate;
   }
 
-  // Checks feasibility, and computes the balance of every node. Outgoing flow counts as positive.
   std::vector<std::vector<internal::WideSum>> balance(depth + 1);
   for (std::size_t k = 0; k <= depth; ++k) balance[k].assign(nodes(k), 0);
   certificate.feasible = true;
@@ -128,7 +126,6 @@ FlowCertificate certify(const LayeredNetwork& network, std::size_t output_token,
     certificate.low = flow.fixed_point.value_below(static_cast<std::int64_t>(balance[depth][output_token]));
   }
 
-  // Checks separation by walking down every arc that has capacity and is not in the cut.
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> cut;
   std::vector<FlowArc> cut_arcs;
   for (const FlowArc& arc : flow.minimum_cut) {

@@ -16,8 +16,7 @@ __extension__ using WideSum = __int128;
 // Throws Error(kUsage) for nodes that are not in the network.
 void check_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token);
 
-// Returns the capacity of an arc in units, rounded up: one more than when rounding down, unless it is a whole number of
-// units. The result is at most kManyUnits, a capacity that no flow reaches.
+// Returns the capacity of an arc in units, rounded up. At most kManyUnits, a capacity that no flow reaches.
 std::int64_t units_above(const FixedPoint& fixed_point, double capacity);
 
 // Returns the smallest double that is at least this many units.

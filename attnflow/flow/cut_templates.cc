@@ -15,7 +15,6 @@ constexpr std::size_t kMaxUpperHalves = 16;
 constexpr std::size_t kMaxLowerHalves = 8;
 constexpr std::int64_t kNear = 8;  // members this close to the source are treated as neighbors
 
-// Moves element t to the front and keeps the order of the others.
 template <class T>
 void bring_forward(std::vector<T>& list, std::size_t t) {
   if (t > 0)

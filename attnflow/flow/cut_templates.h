@@ -6,19 +6,18 @@
 // stored as two halves around that *free* layer m:
 //
 //   * upper half: the few nodes S_k of each layer k > m, as positions or as offsets from the source's position;
-//   * lower half: the nodes R_k on the sink's side, in each layer k < m. For one sink, its price consists of a number,
-//     the capacity of the arcs it cuts below layer m - 1, and a vector b, where b[j] is the capacity of the arcs from
-//     node j of layer m into R_(m-1).
+//   * lower half: the nodes R_k on the sink's side of each layer k < m. For one sink, its price is the capacity of the
+//     arcs it cuts below layer m - 1, and a vector b: b[j] is the capacity of the arcs from node j of layer m into
+//     R_(m-1).
 //
-// In causal networks arcs lead to the same or lower positions (upside down: to the same or higher ones), so a source
-// whose arcs end at position t reaches no node beyond t. For this source, the nodes beyond t can be on the sink's side,
-// wherever the cut had them: no arc leads there, and their cost is saved. So the price of a lower half is a number for
-// each t. Sources that reach the most nodes should come first: a cut found for one is then valid for those that reach
+// Any upper half with any lower half of the same free layer is a cut for any pair, once each node j of the free layer
+// is put on the cheaper side:  price(upper) + price(lower) + sum_j min(a[j], b[j]),  where a[j] is the capacity of the
+// arcs from S_(m+1) into j. If that equals a known flow, the flow is proven maximum without a search.
+//
+// In causal networks, a source whose arcs end at position t reaches no node beyond t (upside down: before it). For this
+// source these nodes can be on the sink's side wherever the cut had them, which saves their cost. So a lower half has a
+// price for each t. Sources that reach the most nodes should come first: their cuts are valid for those that reach
 // fewer.
-//
-// Any upper half combined with any lower half of the same free layer gives a cut for any pair, once each node j of the
-// free layer is put on the cheaper side:  price(upper) + price(lower) + sum_j min(a[j], b[j]),  where a[j] is the
-// capacity of the arcs from S_(m+1) into j. If that equals a known flow, the flow is proven maximum without a search.
 //
 // O(n) per combination. Lower halves are discarded with their sink; upper halves are kept. Trying a template never
 // changes a value, only how it is proven.
@@ -38,12 +37,12 @@ class CutTemplates {
  public:
   CutTemplates(const std::vector<const Tensor<std::int64_t>*>& blocks, const SinkNetwork& network);
 
-  // Begins a new sink, whose arcs from the nodes of layer 1 have these capacities.
+  // Begins a new sink; `column` holds its arcs from the nodes of layer 1.
   void start_sink(const std::vector<std::int64_t>& column);
 
-  // Returns the lowest price of a known template for the source at `position`, or `upper` if none is lower. `row` holds
-  // its arcs by position of layer depth - 1, and `row_cut` is the total capacity of those that lead to nodes that reach
-  // the sink. Stops once a price is as low as `flow`, the value of a known flow.
+  // Returns the lowest price of a known template for the source at `position`, at most `upper`. `row` holds its arcs by
+  // position of layer depth - 1, and `row_cut` the sum of those to nodes that reach the sink. Stops once a price is as
+  // low as `flow`, the value of a known flow.
   std::int64_t upper_bound(std::size_t depth, std::size_t position, const std::int64_t* row, std::int64_t row_cut,
                            std::int64_t flow, std::int64_t upper);
 
@@ -68,8 +67,7 @@ class CutTemplates {
     std::vector<std::int64_t> room;  // b, by position in the free layer
   };
 
-  // Where arcs lead: anywhere, to the same or lower positions, or to the same or higher ones. Arcs into the sink don't
-  // count.
+  // Where arcs lead: anywhere, or to the same or lower, or higher, positions. Arcs into the sink don't count.
   enum class Direction : std::uint8_t { kAny, kDown, kUp };
 
   // A source's t, as an index into prices.

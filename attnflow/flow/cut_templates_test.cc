@@ -17,7 +17,6 @@ std::vector<std::int64_t> column_of(const UnitBlock& block, std::size_t sink) {
   return column;
 }
 
-// The same network with a different sink in place of the first.
 std::vector<UnitBlock> with_sink(const std::vector<UnitBlock>& blocks, std::size_t sink) {
   std::vector<UnitBlock> result = blocks;
   result[0] = UnitBlock({blocks[0].extent(0), 1}, column_of(blocks[0], sink));
@@ -28,8 +27,6 @@ struct Tally {
   std::size_t asked = 0, proven = 0;
 };
 
-// Processes all sinks of a network one after another, like the solver: every source is tried with the templates learned
-// so far, then searched and learned from. truths[sink]: the flows to it.
 void check_network(const std::vector<UnitBlock>& blocks,
                    const std::vector<std::vector<std::vector<std::int64_t>>>& truths, std::mt19937_64& random,
                    Tally& tally) {
@@ -49,7 +46,6 @@ void check_network(const std::vector<UnitBlock>& blocks,
         if (flow == 0) continue;
         const std::int64_t* row = top.data() + i * top.extent(1);
         SourceOfPass source(network, row, i, random);
-        // Whatever the arguments, no template costs less than the maximum flow.
         for (const std::int64_t known : {std::int64_t{0}, flow - 1, flow}) {
           for (const std::int64_t upper : {kManyUnits, flow + 1, flow}) {
             const std::int64_t found = templates.upper_bound(depth, i, row, source.row_cut(), known, upper);
@@ -72,7 +68,6 @@ void check_network(const std::vector<UnitBlock>& blocks,
   }
 }
 
-// causal: arcs lead to the same or lower positions.
 void check_networks(const UnitNetworkOptions& options, std::size_t count, std::uint64_t seed, bool causal = false) {
   Tally tally;
   for (std::size_t t = 0; t < count; ++t) {

@@ -25,7 +25,6 @@ struct AllArcs {
   std::vector<Block> below;  // A_(m+1) ..., in their form below a top
   std::vector<Block> tops;   // by requested layer; empty unless they differ from `below`
 
-  // Arcs that leave the output tokens of the requested layer.
   const Block& top(const FlowProblem& problem, std::size_t wanted) const {
     return tops.empty() ? below[problem.depth_of(wanted) - 1] : tops[wanted];
   }
@@ -37,7 +36,6 @@ std::vector<std::int64_t> column_of(const Block& block, std::size_t column) {
   return values;
 }
 
-// Solves for all output tokens: one input token at a time, from the bottom layer up.
 void solve_all(const FlowProblem& problem, const AllArcs& arcs, FlowResult& result) {
   std::vector<const Block*> blocks;
   for (const Block& block : arcs.below) blocks.push_back(&block);
@@ -128,8 +126,7 @@ void check_shape(const AttentionGraph& graph) {
   }
 }
 
-// The matrices of an attention graph: those below a top, then the tops if they differ. Recomputed for each use, because
-// all of them in floating point take as much memory as all of them in units.
+// The matrices below a top, then the tops if they differ: recomputed for each use, because they double the memory.
 class Blocks {
  public:
   Blocks(const AttentionGraph& graph, const FlowProblem& problem)
@@ -139,7 +136,6 @@ class Blocks {
   Tensor<double> operator[](std::size_t b) const {
     return b < depth_ ? graph_.below(problem_.options.start_layer + b + 1) : graph_.top(problem_.layers[b - depth_]);
   }
-  // For messages.
   std::size_t layer(std::size_t b) const { return b < depth_ ? b + 1 : problem_.layers[b - depth_]; }
 
  private:
@@ -158,7 +154,6 @@ ArcBlock arc_block(const Tensor<double>& block, FixedPoint fixed_point, bool cau
   return arcs;
 }
 
-// The arcs for one output token.
 struct RowArcs {
   std::vector<ArcBlock> below;
   std::vector<std::vector<std::int64_t>> tops;  // by requested layer
@@ -177,7 +172,6 @@ RowArcs row_arcs(const FlowProblem& problem, const Blocks& blocks, bool causal, 
     }
   });
   if (blocks.size() > blocks.below()) return arcs;
-  // A top equals the same layer below others.
   for (std::size_t w = 0; w < arcs.tops.size(); ++w) {
     const auto row = std::as_const(arcs.below[problem.depth_of(w) - 1]).row(output);
     std::copy(row.begin(), row.end(), arcs.tops[w].begin());
@@ -215,8 +209,7 @@ FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& option
   };
   // Before any work. Whether an output token's network takes half as much is found out while sums are computed.
   auto available = check_memory(/*causal=*/options.output_token.has_value());
-  // While arcs are computed, each thread holds one layer in floating point; for one output token, networks are built
-  // later.
+  // Each thread holds one layer in floating point here; networks for one output token are built later.
   const auto making_threads = [&](bool causal) {
     internal::FlowSize size = problem.size(graph.one_head(), causal);
     if (options.output_token) size.most_layers = 0;

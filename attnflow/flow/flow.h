@@ -92,8 +92,8 @@ enum class FlowDegeneracy : std::uint8_t {
   kTopRow = 2,            // the value is what i can send to nodes that reach j
 };
 
-// The number of pairs settled by each method, among those more than two layers apart and connected by a path. The order
-// of attempts depends on earlier successes, so these numbers depend on the number of threads; values do not.
+// The number of pairs settled by each method, among those more than two layers apart and connected by a path. Earlier
+// successes change the order of attempts, so these numbers depend on the number of threads; values do not.
 struct FlowCounts {
   std::uint64_t bounds = 0;    // the bounds from the values one layer down
   std::uint64_t pushed = 0;    // the lower bound at a lower layer
@@ -137,10 +137,9 @@ struct FlowResult {
   bool out_of_time = false;         // the deadline passed before all pairs were processed
 };
 
-// Throws Error(kUsage) for layers or tokens out of range, for more than kMaxFlowLayers layers, for a negative tolerance
-// or max_gap, for weights that are negative or not finite, and for groups that do not partition the tokens. Throws
-// Error(kOther), before any work, if it needs more memory than is available; the message says how much, and what would
-// fit. Throws Cancelled.
+// Throws Error(kUsage) for layers or tokens out of range, more than kMaxFlowLayers layers, a negative tolerance or
+// max_gap, negative or non-finite weights, and groups that do not partition the tokens. Throws Error(kOther), before
+// any work, if it needs more memory than is available; the message says how much, and what would fit. Throws Cancelled.
 FlowResult attention_flow(const AttentionGraph& graph, const FlowOptions& options = {});
 
 }  // namespace attnflow

@@ -149,7 +149,6 @@ std::int64_t take_some(const std::int64_t* row, std::size_t count, std::int64_t 
     left[e] -= taken;
     rest -= taken;
   }
-  // The remainder due to rounding, a few units per arc, goes where there is room: an arc took at most its part so far.
   for (e = 0; e < count && rest > 0; ++e) {
     const auto taken = static_cast<std::int64_t>(static_cast<double>(row[e]) * part);
     std::int64_t more = row[e] - taken;

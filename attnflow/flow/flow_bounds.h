@@ -26,9 +26,9 @@ struct PushedLayer {
   const std::uint32_t* widest = nullptr;  // [nodes] the end of each row's largest arc
 };
 
-// Distributes the amounts at the upper nodes, `from` [nodes], over their arcs in proportion to the capacities (filling
-// all arcs of a node that holds more than they can carry) into `to` [stride], and returns the total that arrived. Some
-// flow does exactly this, so these amounts can be at the lower nodes simultaneously.
+// Distributes the amounts at the upper nodes, `from` [nodes], over their arcs in proportion to the capacities (all full
+// if a node holds more than they can carry) into `to` [stride], and returns the total that arrived. Some flow does
+// exactly this, so the lower nodes can hold these amounts simultaneously.
 std::int64_t push_down(const PushedLayer& layer, const std::int64_t* from, std::int64_t* to);
 
 // A node that sends to `count` nodes below, with bounds on its own flow.

@@ -42,7 +42,6 @@ TEST(FlowBounds, SumOfMinimaIsThePlainSum) {
       }
     }
     EXPECT_GT(saturated, 10U);
-    // The largest allowed entries.
     const std::vector<std::int64_t> full(33, kManyUnits / 2);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 33, 0), kManyUnits);
     EXPECT_EQ(sum_of_minima(full.data(), full.data(), 1, 5), kManyUnits / 2 + 5);
@@ -68,7 +67,6 @@ TEST(FlowBounds, AddRowIsThePlainSum) {
   });
 }
 
-// Two layers with arcs of all sizes.
 struct Layers {
   std::size_t nodes, below, stride;
   std::vector<std::int64_t> capacity, mass;
@@ -85,7 +83,6 @@ struct Layers {
       }
     }
   }
-  // For one node alone, or for all of them.
   PushedLayer of(std::size_t p) const {
     return {capacity.data() + p * stride, 1, stride, mass.data() + p, widest.data() + p};
   }
@@ -110,7 +107,6 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
         const std::int64_t mass = layers.mass[p];
         const std::int64_t choices[] = {0, 1, mass / 2, mass - 1, mass, mass + 1, random_units(random, 60)};
         from[p] = std::max<std::int64_t>(0, choices[std::uniform_int_distribution<std::size_t>(0, 6)(random)]);
-        // One node by itself: no arc exceeds its capacity, no more is sent than there was, and little is left over.
         const std::int64_t arrived = push_down(layers.of(p), from.data() + p, to.data());
         std::int64_t total = 0;
         for (std::size_t q = 0; q < layers.stride; ++q) {
@@ -131,7 +127,6 @@ TEST(FlowBounds, WhatIsPushedDownIsAFlow) {
         }
         arrived_in_all += arrived;
       }
-      // Together they send the sum of what each sends alone.
       std::vector<std::int64_t> together(layers.stride, -1);
       EXPECT_EQ(push_down(layers.all(), from.data(), together.data()), arrived_in_all);
       EXPECT_EQ(together, sum);

@@ -1,4 +1,3 @@
-// Properties that flow must have with any solver (flow/flow.h and DESIGN), on random and on real stacks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +48,6 @@ std::vector<NamedGraph> graphs() {
   return result;
 }
 
-// Calls check(graph, flow of all pairs) for every graph.
 template <class F>
 void for_each_graph(const F& check) {
   for (const NamedGraph& named : graphs()) {
@@ -58,7 +56,6 @@ void for_each_graph(const F& check) {
   }
 }
 
-// The graph with the residual included in the weights, so that they can be changed.
 AttentionGraph plain(const AttentionGraph& graph) {
   AttentionGraph result;
   result.weights = Tensor<double>(graph.weights.shape());
@@ -193,7 +190,6 @@ TEST(FlowLaws, TwiceTheCapacitiesCarryExactlyTwiceTheFlow) {
   });
 }
 
-// A layer that passes everything straight on, as wide as any row, changes no value wherever it is inserted.
 TEST(FlowLaws, AWideStraightLayerChangesNothing) {
   for_each_graph([](const AttentionGraph& graph, const FlowResult&) {
     const AttentionGraph base = plain(graph);
@@ -222,7 +218,6 @@ TEST(FlowLaws, AWideStraightLayerChangesNothing) {
   });
 }
 
-// If rows sum to exactly 1, so does the flow into a common sink, to the bit.
 TEST(FlowLaws, OneSinkForEverythingReceivesExactlyOne) {
   const AttentionGraph graph =
       attention_graph(random_stack({.layers = 6, .heads = 2, .tokens = 9, .quantum = 8, .seed = 61}));

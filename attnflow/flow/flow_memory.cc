@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
 
-// Products and sums that saturate at kMost.
 std::size_t times(std::initializer_list<std::size_t> factors) {
   return checked_product(std::span(factors.begin(), factors.size())).value_or(kMost);
 }
@@ -125,7 +124,6 @@ std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> av
 }
 
 void check_flow_memory(const FlowSize& size, std::optional<std::size_t> available) {
-  // One output token adapts to the available memory.
   if (size.one_output_token && (size.threads > 1 || (size.causal && size.most_layers > 0))) {
     FlowSize least = size;
     least.threads = 1;
@@ -142,7 +140,6 @@ void check_flow_memory(const FlowSize& size, std::optional<std::size_t> availabl
     ways.push_back(fmt::format("{} ({})", what, readable(bytes_of(other))));
   };
 
-  // The problem with the number of its threads that fit, at least one.
   const auto with_threads_that_fit = [&](FlowSize other) {
     other.threads = threads_that_fit(other, available);
     return other;

@@ -1,20 +1,18 @@
 // The memory that attention flow needs, known before it starts.
 //
-// The following is counted, for blocks of n^2 arcs, D = l - m layers, W requested layers, R requested output tokens, S
-// input tokens and T working threads:
-//   * the capacities in units: 8 bytes per arc, D n^2 arcs (W n^2 more for one head), plus, during their construction,
-//     one layer of floating-point capacities per thread;
-//   * the results: 17 bytes per value, W R S values;
+// Counted, for blocks of n^2 arcs, D = l - m layers, W requested layers, R requested output tokens, S input tokens and
+// T threads:
+//   * capacities in units: 8 bytes per arc, D n^2 arcs (W n^2 more for one head), plus, during their construction, one
+//     layer of floating-point capacities per thread;
+//   * results: 17 bytes for each of W R S values;
 //   * per thread, the permuted blocks and the flows of layers 2 ... D - 1: 16 bytes per arc;
-//   * per thread, flows that are kept (flow/kept_flows.h): for each output token at most 24 bytes per arc, but no more
-//     than 16 MiB in total;
+//   * per thread, kept flows (flow/kept_flows.h): at most 24 bytes per arc for each output token and 16 MiB in total;
 //   * for one output token of a causal stack, capacities take 4 bytes instead of 8 per pair of tokens. Per thread, the
-//     networks of few layers, together with that of all layers, take at most three times the 16 bytes per arc above,
-//     and the upside-down blocks 8 bytes per arc. Networks that do not fit into memory are not built: some enclosures
-//     then stay wide;
+//     networks of few layers and that of all layers take at most three times the 16 bytes per arc above, and the
+//     upside-down blocks 8 bytes per arc. Networks that do not fit are not built: some enclosures then stay wide;
 //   * the input tokens that each node reaches: at most n bits per node;
 //   * the record of which nodes sent flow to which: n bits per node and thread.
-// Memory that grows only linearly in n is not counted; one mebibyte and a twentieth of the total are added for it.
+// Memory linear in n is not counted; one mebibyte and a twentieth of the total are added for it.
 #pragma once
 
 #include <cstddef>
@@ -36,14 +34,12 @@ struct FlowSize {
   std::size_t most_layers = std::numeric_limits<std::size_t>::max();
 };
 
-// The memory that one thread may use for kept flows.
 std::size_t kept_flow_bytes(std::size_t tokens, std::size_t depth);
 
-// Returns the number of bytes, or nothing when it does not fit into std::size_t.
+// Returns nothing if the number does not fit into std::size_t.
 std::optional<std::size_t> flow_bytes(const FlowSize& size);
 
-// For one output token: the most layers of a network that may be built (flow/row_flow.h), and the number of concurrent
-// workers.
+// For one output token: the most layers of a network that may be built (flow/row_flow.h), and the number of workers.
 struct RowPlan {
   std::size_t most_layers = 0;
   std::size_t workers = 1;
@@ -52,7 +48,7 @@ struct RowPlan {
 // then the number of workers that fit: results do not depend on the number of threads.
 RowPlan plan_row(const FlowSize& size, std::optional<std::size_t> available);
 
-// Returns the number of size.threads that fit into `available` bytes, at least one.
+// Returns at least 1.
 std::size_t threads_that_fit(const FlowSize& size, std::optional<std::size_t> available);
 
 // Available memory is not queried for problems that need less: that would take longer than solving them.

@@ -65,7 +65,6 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
                            "one output token on 1 thread (", "layers instead of 30"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << ": " << message;
   }
-  // The number of threads that the message suggests fits, and more do not.
   FlowSize fewer = size;
   fewer.threads = 1;
   EXPECT_EQ(refusal(fewer, 24 * kGiB), "");
@@ -76,7 +75,6 @@ TEST(FlowMemory, SaysWhatIsNeededAndWhatWouldFit) {
   row.threads = 1;
   EXPECT_EQ(refusal(row, 24 * kGiB), "");
 
-  // Enough only for fewer tokens, and not enough for anything.
   const std::string tiny = refusal(size, kGiB / 8);
   EXPECT_NE(tiny.find("input tokens, on one thread"), std::string::npos) << tiny;
   EXPECT_NE(refusal(size, 0).find("nothing smaller would fit"), std::string::npos);

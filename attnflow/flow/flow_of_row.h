@@ -11,10 +11,10 @@
 
 namespace attnflow::internal {
 
-// All capacities are in units: `below` holds layers m + 1 ... in their form below other layers (an empty block has no
+// All capacities are in units: `below` holds layers m + 1 ... as they are below other layers (an empty block has no
 // arcs), and `tops` the output token's arcs for each requested layer. Arcs into the input lead to single tokens even
-// when sinks are groups of tokens. The values that bounds leave open are divided into parts of the input tokens of each
-// requested layer. The networks built for them depend on memory: `available` bytes, or no limit.
+// when sinks are groups. Values that bounds leave open are divided into parts of each requested layer's input tokens.
+// Their networks depend on memory: `available` bytes, or no limit.
 FlowResult flow_of_row(const FlowProblem& problem, std::vector<const ArcBlock*> below,
                        std::vector<std::vector<std::int64_t>> tops, const FlowSize& size,
                        std::optional<std::size_t> available);

@@ -24,10 +24,8 @@ struct FlowProblem {
   std::optional<std::size_t> available_memory() const;
 
   std::size_t sinks() const { return sink_size.size(); }
-  // The depth of the deepest requested layer.
   std::size_t depth() const { return layers.back() - options.start_layer; }
   std::size_t depth_of(std::size_t wanted) const { return layers[wanted] - options.start_layer; }
-  // A result with room for the values of `rows` output tokens.
   FlowResult empty_result(std::size_t rows) const;
   void store(FlowResult& result, std::size_t wanted, std::size_t row, std::size_t sink, const SinkValue& value) const;
   void check_stop() const;
@@ -44,8 +42,7 @@ struct FlowProblem {
   std::int64_t spare_units(std::size_t depth, std::size_t sink) const;
 };
 
-// Sums a row's arcs into each group of tokens, in units, so that only the capacities themselves are rounded. Arcs
-// beyond the end of `row` are 0.
+// Sums a row's arcs into each group of tokens, in units: only capacities are rounded. Arcs beyond `row` are 0.
 std::vector<std::int64_t> merge_row(std::span<const std::int64_t> row, const TokenGroups& groups);
 
 }  // namespace attnflow::internal

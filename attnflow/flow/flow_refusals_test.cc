@@ -1,5 +1,3 @@
-// What flow refuses, in whole sentences.
-
 #include <gtest/gtest.h>
 
 #include <cmath>

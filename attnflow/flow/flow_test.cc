@@ -40,7 +40,6 @@ AttentionGraph graph_of(const Case& c) {
   return attention_graph(random_stack(c.stack), {.heads = c.heads, .residual = c.residual, .discard = c.discard});
 }
 
-// For one output token, few layers are divided into shares of their input tokens, and many are not.
 TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   const AttentionGraph graph = attention_graph(random_stack({.layers = 9, .tokens = 70, .causal = true, .seed = 12}));
   for (const std::vector<std::size_t>& layers : {std::vector<std::size_t>{}, {9}, {1, 2, 8}}) {
@@ -60,8 +59,6 @@ TEST(AttentionFlow, OneOutputTokenHasTheSameBitsForAnyThreadCount) {
   }
 }
 
-// Checks that the enclosures of all pairs, and those of the last row computed alone, contain what is exact and are at
-// most `gap` wide.
 void expect_around(const FlowResult& all, const FlowResult& row, const FlowResult& exact, double gap) {
   const std::size_t n = exact.flow.extent(1);
   const auto check = [&](const FlowResult& found, std::size_t l, std::size_t found_row, std::size_t i, std::size_t j) {
@@ -183,7 +180,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   open.minimum_cut.pop_back();
   EXPECT_FALSE(certify(network, 1, 2, open).separates);
   EXPECT_EQ(certify(network, 1, 2, open).high, std::numeric_limits<double>::infinity());
-  // Units whose sums would wrap around prove nothing.
   for (const int exponent : {61, 64, 200, 2000}) {
     PairFlow tiny;
     tiny.fixed_point.exponent = exponent;
@@ -195,7 +191,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   for (std::size_t p = 0; p < 6; ++p) coarse.minimum_cut.push_back({4, 1, p, 0});
   EXPECT_TRUE(certify(network, 1, 2, coarse).holds());
   EXPECT_GE(certify(network, 1, 2, coarse).high, good.flow);
-  // A proof of another pair's value does not prove this one's.
   EXPECT_FALSE(certify(network, 0, 2, good).holds());
 }
 

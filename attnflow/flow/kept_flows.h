@@ -1,9 +1,8 @@
 // Keeps flows of one sink for the next level.
 //
-// A maximum flow from a position at one level is also a flow from the same position one level up: it first follows the
-// straight arc down, if that is wide enough. If straight arcs carry most of a row, as with contributions or a large
-// residual, only little is missing to the new maximum, and augmenting paths find it faster than when starting from
-// zero. Values do not depend on where the search starts.
+// A maximum flow from a position is also a flow from the same position one level up: it first follows the straight arc
+// down, if that is wide enough. If straight arcs carry most of a row, as with contributions or a large residual, little
+// is missing to the new maximum, and augmenting paths find it faster than from zero. Values do not depend on it.
 //
 // Memory: 24 bytes for each arc with flow, up to a limit; flows that do not fit are not kept.
 #pragma once
@@ -22,12 +21,10 @@ class KeptFlows {
   // Keeps at most `most_bytes` bytes; 0: nothing.
   explicit KeptFlows(std::size_t most_bytes) : most_(most_bytes / kArcBytes) {}
 
-  // Begins a new sink.
   void clear();
   // Keeps the recorded flow of a pass whose source is at `position`.
   void keep(const FlowPass& pass, std::size_t position);
-  // Records the flow kept for this position in a higher-level pass that has no flow yet, and returns its value; 0 when
-  // no kept flow fits.
+  // Records the flow kept for this position in a higher-level pass that has no flow yet. Returns its value, or 0.
   std::int64_t restore(const FlowPass& pass, std::size_t position) const;
 
  private:

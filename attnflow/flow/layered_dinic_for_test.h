@@ -14,11 +14,9 @@ namespace attnflow {
 
 class LayeredDinic {
  public:
-  // The network must outlive this object. Its blocks are those below the top, and any of them can also be the top.
   explicit LayeredDinic(const IntegerNetwork& network) : network_(network) {}
 
-  // Returns the maximum flow in units from a source, whose arcs to layer depth - 1 have the capacities `top_row` [nodes
-  // of layer depth - 1], to node `sink` of layer 0; 1 <= depth <= network depth.
+  // Returns the maximum flow in units from a source, with arcs `top_row` to layer depth - 1, to node `sink` of layer 0.
   std::int64_t solve(const std::int64_t* top_row, std::size_t depth, std::size_t sink) {
     if (depth == 1) return top_row[sink];
     down_.assign(depth + 1, {});
@@ -38,7 +36,6 @@ class LayeredDinic {
  private:
   std::size_t nodes(std::size_t k) const { return k == 0 ? 1 : down_[k].extent(0); }
 
-  // Gives every node its distance from the source over arcs with residual capacity; returns whether the sink has one.
   bool search() {
     const std::size_t depth = down_.size() - 1;
     distance_.clear();
@@ -62,7 +59,6 @@ class LayeredDinic {
     return distance_[0][0] >= 0;
   }
 
-  // Pushes up to `amount` from node p of layer k over arcs that lead one step farther; returns the amount that arrived.
   std::int64_t push(std::size_t k, std::size_t p, std::int64_t amount) {
     if (k == 0) return amount;
     const std::size_t below = nodes(k - 1);
@@ -85,8 +81,7 @@ class LayeredDinic {
   }
 
   const IntegerNetwork& network_;
-  // Residual capacities between layers k and k - 1, of the arcs and of their reverses. The source is layer `depth`, the
-  // sink layer 0.
+  // Residual capacities between layers k and k - 1; the source is layer `depth`.
   std::vector<Tensor<std::int64_t>> down_, up_;
   std::vector<std::vector<int>> distance_;
   std::vector<std::vector<std::size_t>> current_;  // arcs before it are exhausted: those down first, then those up

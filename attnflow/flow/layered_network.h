@@ -21,8 +21,8 @@
 namespace attnflow {
 
 // A network in layers: nodes (k, p), k = depth ... 0, and an arc (k, p) -> (k - 1, q) of capacity layers[k - 1](p, q)
-// for every p and q. Layer `depth` is nearest the output. Blocks may be rectangular: layers[k - 1] is [nodes of layer
-// k, nodes of layer k - 1].
+// for every p and q. Layer `depth` is nearest the output. Blocks, [nodes of layer k, nodes of layer k - 1], may be
+// rectangular.
 struct LayeredNetwork {
   std::vector<Tensor<double>> layers;  // bottom first: layers.back() holds the arcs that leave the output side
   std::size_t depth() const { return layers.size(); }
@@ -31,21 +31,19 @@ struct LayeredNetwork {
 // The greedy pass recurses once per layer, so there is a limit.
 inline constexpr std::size_t kMaxFlowLayers = 4096;
 
-// Returns the network between layer l and layer m < l of an attention graph: layers m+1 ... l, the top one being
-// graph.top(l). Throws Error(kUsage) unless m < l <= L.
+// Returns the network between layers l and m < l of an attention graph, whose top layer is graph.top(l). Throws
+// Error(kUsage) unless m < l <= L.
 LayeredNetwork attention_network(const AttentionGraph& graph, std::size_t l, std::size_t m);
 
-// Throws Error(kUsage) unless the network has a layer, consecutive blocks fit together, and capacities are finite and
-// nonnegative.
+// Throws Error(kUsage) unless the network has a layer, blocks fit together, and capacities are finite and nonnegative.
 void validate_network(const LayeredNetwork& network);
 // Likewise without checking the capacities.
 void validate_shapes(const LayeredNetwork& network);
 
-// Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent is chosen so that the capacities
-// of a node's outgoing arcs add up to less than 2^61 units: then no sum of flows overflows std::int64_t, and a sum that
-// saturates at 2^62 is at least twice any possible flow. One unit is 2^-60 if the largest row sum is in [1, 2), 2^-61
-// if it is in [1/2, 1), and so on. A maximum flow in units is below the true one by less than one unit per arc of a
-// minimum cut.
+// Fixed point: a capacity c is represented by floor(c 2^exponent) units. The exponent keeps the sum of a node's
+// outgoing arcs below 2^61 units: then no sum of flows overflows std::int64_t, and a sum that saturates at 2^62 is at
+// least twice any possible flow. One unit is 2^-60 if the largest row sum is in [1, 2), 2^-61 if it is in [1/2, 1), and
+// so on. A maximum flow in units is below the true one by less than one unit per arc of a minimum cut.
 struct FixedPoint {
   int exponent = 60;
 
@@ -68,7 +66,6 @@ inline std::int64_t add_units(std::int64_t a, std::int64_t b) {
 double largest_row_sum(const Tensor<double>& block, std::size_t k);
 double largest_row_sum(const LayeredNetwork& network);
 
-// The network in units.
 struct IntegerNetwork {
   FixedPoint fixed_point;
   std::vector<Tensor<std::int64_t>> layers;  // as LayeredNetwork::layers

@@ -26,7 +26,6 @@ void MeetingFlow::start(std::size_t input, std::size_t own) {
   passed_[own] = 0;
 }
 
-// Goes from layer level_ to the one above.
 void MeetingFlow::climb() {
   const ArcBlock& arcs = layer(level_ + 1);
   const std::size_t nodes = passed_.size();

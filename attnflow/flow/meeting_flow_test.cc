@@ -29,7 +29,6 @@ std::vector<std::int64_t> most(const std::vector<UnitBlock>& blocks, std::size_t
   return dinic_row(held, {blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(k)});
 }
 
-// A MeetingFlow and what it refers to.
 struct Meeting {
   explicit Meeting(const std::vector<UnitBlock>& blocks) : arcs(arc_blocks(blocks)), pointers(pointers_to(arcs)) {}
   MeetingFlow* operator->() { return &flow; }
@@ -67,7 +66,6 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
         found += static_cast<double>(some);
         there += static_cast<double>(all);
       }
-      // Never more than requested.
       meeting->start(input, first_arc(blocks[0], input));
       EXPECT_LE(meeting->value(3, held, 1000), 1000);
     }
@@ -75,7 +73,6 @@ TEST(MeetingFlowTest, NeverFindsMoreThanThereIs) {
   EXPECT_GT(found / there, 0.9);
 }
 
-// If there is room, all amounts arrive, to the last unit.
 TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   std::mt19937_64 random(4);
   const std::size_t n = 40;
@@ -92,7 +89,6 @@ TEST(MeetingFlowTest, EvenLayersPassOnEverything) {
   }
 }
 
-// The columns of the lowest layer may be words.
 TEST(MeetingFlowTest, ColumnsOfTheLowestLayerNeedNotBePositions) {
   std::mt19937_64 random(9);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 3, 12, {});

@@ -66,7 +66,6 @@ class NaiveFlow {
     std::size_t layer, node;
   };
 
-  // Breadth-first search over every residual arc; returns whether the sink was reached.
   bool search(std::size_t source, std::size_t sink) {
     const std::size_t none = first_.back();
     parent_.assign(none, none);
@@ -109,14 +108,12 @@ class NaiveFlow {
   std::vector<Place> queue_;
 };
 
-// Capacities times 2^exponent, in units of 2^-100.
 inline Tensor<WideUnits> wide_block(const Tensor<double>& block, int exponent = 0) {
   Tensor<WideUnits> wide(block.shape());
   for (std::size_t e = 0; e < block.size(); ++e) wide.data()[e] = wide_units(std::ldexp(block.data()[e], exponent));
   return wide;
 }
 
-// The maximum flow in units of 2^-100.
 inline WideUnits naive_max_flow(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token) {
   std::vector<Tensor<WideUnits>> wide;
   for (const auto& block : network.layers) wide.push_back(wide_block(block));

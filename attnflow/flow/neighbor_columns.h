@@ -1,9 +1,9 @@
 // Columns of causal layers, for consecutive input tokens.
 //
-// Flow to the input token at position j (flow/row_flow.h) needs all arcs into the node at that position, in many
-// layers, and all straight arcs. Layers are stored row by row, so in a long prompt each of these arcs is in a different
-// cache line and read from memory: 2 n lines per layer and input token. So the straight arcs are stored separately, and
-// columns are copied for several neighbors at a time, which share those lines.
+// Flow to the input token at position j (flow/row_flow.h) needs all arcs into that position, in many layers, and all
+// straight arcs. Layers are stored row by row, so in a long prompt each of these arcs is in a different cache line: 2 n
+// lines from memory per layer and input token. So straight arcs are stored separately, and columns are copied for
+// several neighbors at a time, which share those lines.
 //
 // Memory: 9 n units per layer. Complexity: O(n) per layer and input token, if these come in order of position.
 #pragma once

@@ -9,7 +9,6 @@ namespace attnflow::internal {
 namespace neighbor_columns_test {
 namespace {
 
-// Layers of random arcs, the upper ones causal.
 std::vector<ArcBlock> random_layers(std::size_t layers, std::size_t nodes, std::mt19937_64& random) {
   std::vector<ArcBlock> blocks;
   for (std::size_t k = 1; k <= layers; ++k) {

@@ -1,25 +1,24 @@
 // The attention flow of one pair: its value, a flow that attains it, and a cut that proves it.
 //
-// Problem. The maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h), which
-// is the attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
+// Problem. Find the maximum flow from node i of the network's top layer to node j of layer 0 (flow/layered_network.h):
+// the attention flow of Abnar & Zuidema (ACL 2020, section 3.2).
 //
-// Two proofs. A feasible flow shows that the maximum is at least its value, and a cut shows that it is at most its
-// capacity (weak duality: every path from source to sink crosses the cut). Both can be checked without trusting the
-// solver that found them: certify() does so in exact arithmetic, in nearly linear time.
+// Two proofs. A feasible flow shows that the maximum is at least its value, and a cut that it is at most its capacity
+// (weak duality: every path from source to sink crosses the cut). Neither requires trust in the solver: certify()
+// checks both in exact arithmetic, in nearly linear time.
 //
-// Method. Nodes and arcs that are on no path from i to j are left out. The rest is rounded down to fixed point
-// (FixedPoint); a greedy pass and Dinic's algorithm find the maximum flow in units, and the capacity of the minimum cut
-// of that solution is computed from the capacities rounded up. O(L n^2) per search, 2 to 6 searches in practice.
+// Method. Nodes and arcs on no path from i to j are left out, and the rest is rounded down to fixed point (FixedPoint).
+// A greedy pass and Dinic's algorithm find the maximum flow in units; the capacity of that solution's minimum cut is
+// computed from the capacities rounded up. O(L n^2) per search, 2 to 6 searches in practice.
 //
-// Choice of the minimum cut. There may be several. Two of them are independent of the maximum flow that was found, and
-// are offered: the one nearest the output token (its source side is what the source still reaches over arcs with
-// residual capacity) and the one nearest the input token (its sink side is what still reaches the sink). If the two
-// agree, the minimum cut is unique. (In units: capacities that agree to 2^-60 count as equal.)
+// Choice of the minimum cut. Two minimum cuts are independent of the maximum flow found: the one nearest the output
+// token (its source side is what the source still reaches over arcs with residual capacity) and the one nearest the
+// input token (its sink side is what still reaches the sink). If they agree, the minimum cut is unique. (In units:
+// capacities that agree to 2^-60 count as equal.)
 //
 // Location of a cut. cut_shares() computes the share of its capacity in each layer. If all of it is at one end, the
-// pair is degenerate (flow/flow.h). Otherwise interpret it with care: an interior minimum cut usually has a small part
-// in every layer, and another one of the same capacity may be divided differently, so "the" layer of a cut means
-// nothing.
+// pair is degenerate (flow/flow.h). Otherwise "the" layer of a cut means nothing: an interior minimum cut usually has a
+// small part in every layer, and another one of the same capacity may be divided differently.
 //
 // References: those of flow/flow.h.
 //
@@ -69,12 +68,11 @@ struct PairFlowOptions {
   MinimumCut minimum_cut = MinimumCut::kNearestOutput;
 };
 
-// Throws Error(kUsage) for blocks that do not fit together, nodes that do not exist, and capacities that are negative
-// or not finite. (Capacities on no path from the output to the input token are not checked.)
+// Throws Error(kUsage) for blocks that do not fit together, nodes that do not exist, and capacities, on paths from the
+// output to the input token, that are negative or not finite.
 PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, std::size_t input_token,
                       const PairFlowOptions& options = {});
 
-// The part of a cut in one layer.
 struct CutShare {
   std::size_t layer = 0;
   std::size_t arcs = 0;   // in the cut
@@ -86,15 +84,14 @@ struct CutShare {
 // the pair). Throws Error(kUsage) for arcs that the network does not have.
 std::vector<CutShare> cut_shares(const LayeredNetwork& network, const PairFlow& flow);
 
-// The result of checking a flow and a cut.
 struct FlowCertificate {
   bool feasible = false;   // every arc exists, is listed once, and carries at most its capacity
   bool conserves = false;  // flow into an inner node equals flow out of it; nothing else leaves the source's layer
   bool separates = false;  // without the cut's arcs, no path with capacity leads from the source to the sink
   double low = 0.0;        // value of the flow, rounded down (0 unless feasible and conserving)
   double high = 0.0;       // capacity of the cut, rounded up (infinite unless separating)
-  // The first problem found, as a sentence; empty if there is none. A certificate that holds can still report one: an
-  // arc of the cut that is not in the network, which is ignored.
+  // The first problem found, as a sentence, or empty. A certificate that holds can report an ignored arc of the cut
+  // that is not in the network.
   std::string problem;
   bool holds() const { return feasible && conserves && separates; }
 };

@@ -32,7 +32,6 @@ std::int64_t flow_units(const PairFlow& pair, std::size_t depth) {
   return units;
 }
 
-// Checks all properties of one pair; returns its flow.
 PairFlow expect_proven(const LayeredNetwork& network, std::size_t i, std::size_t j,
                        const PairFlowOptions& options = {}) {
   PairFlow pair = flow_of_pair(network, i, j, options);
@@ -118,7 +117,6 @@ TEST(FlowOfPair, OffersTheCutAtEitherEnd) {
   for (const double c : {1.0, 0.5, 0.5, 1.0}) chain.layers.push_back(Tensor<double>({1, 1}, {c}));
   EXPECT_EQ(flow_of_pair(chain, 0, 0).minimum_cut, (std::vector<FlowArc>{{3, 0, 0, 0}}));
   EXPECT_EQ(flow_of_pair(chain, 0, 0, kNearestInput).minimum_cut, (std::vector<FlowArc>{{2, 0, 0, 0}}));
-  // If the minimum cut is unique, they agree.
   chain.layers[2] = Tensor<double>({1, 1}, {0.75});
   for (const PairFlowOptions& options : {PairFlowOptions{}, kNearestInput}) {
     EXPECT_EQ(flow_of_pair(chain, 0, 0, options).minimum_cut, (std::vector<FlowArc>{{2, 0, 0, 0}}));
@@ -255,7 +253,6 @@ TEST(Certify, ACapacityFarBelowTheUnitStillCounts) {
   EXPECT_EQ(pair.flow, 0.0);
   EXPECT_GE(pair.flow_gap, 1e-100);
   EXPECT_GE(certify(uneven, 0, 0, pair).high, 1e-100);
-  // No choice of units changes that.
   LayeredNetwork plain{.layers = {Tensor<double>({1, 1}, {0.5})}};
   for (const int exponent : {-1000, -2000, std::numeric_limits<int>::min()}) {
     PairFlow claim;

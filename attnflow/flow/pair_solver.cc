@@ -13,8 +13,7 @@
 namespace attnflow::internal {
 namespace {
 
-// Used to find arcs. NaN and negative capacities count as arcs here, so that choose_unit() detects them; both zeros do
-// not count.
+// NaN and negative capacities count as arcs here, so that choose_unit() detects them; both zeros do not count.
 bool is_arc(double capacity) { return (std::bit_cast<std::uint64_t>(capacity) << 1) != 0; }
 
 constexpr std::size_t kLanes = 8;
@@ -32,7 +31,6 @@ bool has_arc(const double* row, std::size_t begin, std::size_t end) {
   return false;
 }
 
-// Whether the row has an arc to a marked node of [begin, end).
 bool has_marked_arc(const double* row, std::size_t begin, std::size_t end, const std::uint8_t* marks) {
   for (std::size_t q = begin; q < end; ++q) {
     if (marks[q] != 0 && is_arc(row[q])) return true;
@@ -40,7 +38,6 @@ bool has_marked_arc(const double* row, std::size_t begin, std::size_t end, const
   return false;
 }
 
-// The sum of a row, or nothing if one of its entries is not a valid capacity.
 std::optional<double> row_sum(const double* row, std::size_t count) {
   double sum[kLanes] = {};
   std::uint64_t wrong[kLanes] = {};
@@ -61,7 +58,6 @@ std::optional<double> row_sum(const double* row, std::size_t count) {
   return sum[0];
 }
 
-// Hands out parts of one buffer; without a buffer, only counts.
 template <typename T>
 struct Pool {
   T* next = nullptr;
@@ -82,7 +78,6 @@ PairSolver::PairSolver(const LayeredNetwork& network, std::size_t output_token, 
   lay_out();
 }
 
-// Goes down from the output token, then up from the input token among the nodes reached.
 void PairSolver::find_paths() {
   std::vector<std::uint8_t> marks;
   positions_[depth()] = {static_cast<std::uint32_t>(output_token_)};
@@ -90,8 +85,7 @@ void PairSolver::find_paths() {
     const Tensor<double>& block = network_.layers[k - 1];
     const std::size_t nodes = block.extent(1);
     marks.assign(nodes, 0);
-    // Only the range that is not reached yet is searched: after the last row of a causal block, or any row of a dense
-    // one, little remains.
+    // Only the range not reached yet is searched: after a causal block's last row, or any of a dense one, it is small.
     std::size_t begin = 0;
     std::size_t end = nodes;
     const std::vector<std::uint32_t>& above = positions_[k];
@@ -173,8 +167,7 @@ void PairSolver::lay_out() {
   for (std::size_t p = 0; p < bottom.size(); ++p) sink_[p] = units(network_.layers.front()(bottom[p], input_token_));
   sink_left_ = sink_;
 
-  // Buffers shared by all layers: if memory were allocated and freed in many large pieces, the system would provide it
-  // anew for each pair.
+  // Buffers shared by all layers: the system would provide many large pieces anew for each pair.
   view_.resize(depth());
   Pool<std::int64_t> filled, zeroed;
   Pool<std::uint64_t> bits;
@@ -285,7 +278,6 @@ PairSolver::Sides PairSolver::reached_by_source() const {
   return sides;
 }
 
-// Breadth-first search from the sink, backward along arcs with residual capacity.
 PairSolver::Sides PairSolver::not_reaching_sink() const {
   Sides sides(depth() + 1);
   for (std::size_t k = 1; k <= depth(); ++k) sides[k].assign(positions_[k].size(), true);

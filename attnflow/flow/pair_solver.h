@@ -1,9 +1,8 @@
 // The maximum flow of one pair, restricted to nodes on a path.
 //
-// Nodes that the output token does not reach, or that do not reach the input token, are left out: in a causal stack
-// that is most of the network. The rest is converted to units once, and solved by a greedy pass that tries straight
-// arcs first, followed by augmenting paths (flow/blocking_flow.h). Sorting nodes by value, as in flow/sink_network.h,
-// is not worth the time for a single pair.
+// Nodes that the output token does not reach, or that do not reach the input token, are left out: most of a causal
+// network. The rest is converted to units once, and solved by a greedy pass that tries straight arcs first, then by
+// augmenting paths (flow/blocking_flow.h). Sorting nodes by value (flow/sink_network.h) is not worth it for one pair.
 //
 // O(depth n^2) for the layout, and for each search; 16 bytes per arc on a path.
 #pragma once
@@ -32,8 +31,7 @@ class PairSolver {
   // Returns the maximum flow in units. May be called only once.
   std::int64_t solve();
 
-  // Positions of the nodes of layer k (0 to depth) that are on a path, increasing. Below, "node" means an index into
-  // this list.
+  // Positions of the nodes of layer k (0 to depth) on a path, increasing. Below, "node" is an index into this list.
   const std::vector<std::uint32_t>& positions(std::size_t k) const { return positions_[k]; }
   // After solve(): the flow on the arc from node p of layer k to node q of layer k - 1.
   std::int64_t flow(std::size_t k, std::size_t p, std::size_t q) const;
@@ -49,8 +47,7 @@ class PairSolver {
     }
   }
 
-  // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity: the source side of the
-  // minimum cut nearest the source.
+  // [k][p]: whether the source reaches node p of layer k over arcs with residual capacity (the cut nearest the source).
   using Sides = std::vector<std::vector<bool>>;
   Sides reached_by_source() const;
   // Whether each node cannot reach the sink: the source side of the minimum cut nearest the sink.
@@ -78,7 +75,6 @@ class PairSolver {
   std::vector<std::uint64_t> live_blocks_, queue_;
   std::vector<FlowStep> path_;
   std::uint64_t pushes_ = 0;
-  // Storage that the layers point to.
   std::unique_ptr<std::int64_t[]> filled_;
   std::vector<std::int64_t> zeroed_;
   std::vector<std::uint64_t> bits_;

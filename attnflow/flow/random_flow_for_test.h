@@ -23,7 +23,6 @@ struct RandomFlowOptions {
   bool odd_scales = true;  // a few graphs are scaled by 1e300 or 1e-300
 };
 
-// A problem, and its description for failure messages.
 struct RandomFlow {
   AttentionGraph graph;
   std::vector<std::size_t> layers;  // requested
@@ -136,7 +135,6 @@ inline RandomFlow random_flow_question(std::uint64_t seed, const RandomFlowOptio
     }
     const bool one_head = chosen(0.2);
     if (one_head) question.name += ", other tops";
-    // The residual is already included in the weights here, and scaled with them.
     question.graph.residual = 0.0;
     for (Tensor<double>* weights : {&question.graph.weights, &question.graph.weights_below}) {
       if (weights == &question.graph.weights_below && !one_head) continue;

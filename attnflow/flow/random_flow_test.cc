@@ -69,7 +69,6 @@ class Truth {
   double row_sum() const { return row_sum_; }
   const FixedPoint& fixed_point() const { return units_.fixed_point; }
 
-  // Selects the network of a requested layer for subsequent calls.
   void choose(std::size_t wanted) {
     wanted_ = wanted;
     std::vector<const Tensor<WideUnits>*> layers;
@@ -79,11 +78,9 @@ class Truth {
     find_end_cuts();
   }
 
-  // Whether low <= the true maximum <= low + gap.
   bool encloses(double low, double gap, std::size_t i, std::size_t j) {
     const WideUnits truth = naive_->solve(i, j);
-    // low + gap is rounded to nearest, so one more step up is allowed. Values that are far too large are clamped to
-    // fit.
+    // low + gap is rounded to nearest: one more step up is allowed. Values far too large are clamped to fit.
     const double high = std::nextafter(low + gap, std::numeric_limits<double>::infinity());
     const auto wide = [this](double value) { return wide_units(std::min(std::ldexp(value, exponent_), 0x1p26)); };
     const auto arcs = 64 * static_cast<WideUnits>(wide_.size());  // possible rounding in wide_units()
@@ -105,7 +102,6 @@ class Truth {
   }
 
  private:
-  // Finds the nodes of layer 1 that node p of layer k reaches, by matrices of zeros and ones.
   void find_end_cuts() {
     const std::size_t d = depth(wanted_);
     const std::size_t n = unit_tops_[wanted_].extent(0);
@@ -131,7 +127,6 @@ class Truth {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < sinks(); ++j) {
         for (std::size_t k = 0; k < n; ++k) {
-          // A column can hold more than fits.
           column_cut_(i, j) = add_units(column_cut_(i, j), down(i, k) * units_.layers[0](k, j));
           row_cut_(i, j) += unit_tops_[wanted_](i, k) * up(k, j);
         }
@@ -151,7 +146,6 @@ class Truth {
   Tensor<std::int64_t> column_cut_, row_cut_;
 };
 
-// Chooses the options by the number of the problem, so that all kinds occur.
 FlowOptions ask(const RandomFlow& question, std::size_t number) {
   FlowOptions options;
   options.layers = question.layers;

@@ -34,7 +34,6 @@ void check(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled();
 }
 
-// Sends the remainder at node p along its arcs to earlier nodes, the nearest first.
 void send_to_earlier(std::span<const std::int64_t> row, std::size_t p, std::size_t first, std::size_t own,
                      std::int64_t left, std::vector<std::int64_t>& below) {
   for (std::size_t q = p; left > 0 && q-- > first;) {
@@ -45,9 +44,8 @@ void send_to_earlier(std::span<const std::int64_t> row, std::size_t p, std::size
   }
 }
 
-// Sends the amounts at the nodes of a causal layer one layer down, such that no node from `all` on keeps much more than
-// others: the excess over its share goes to others that have less, and what finds no place stays. Nodes before `first`
-// do not matter.
+// Sends the amounts at a causal layer's nodes one layer down, such that no node from `all` on keeps much more than
+// others: the excess goes to those that have less, and what finds no place stays. Nodes before `first` do not matter.
 void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
   std::vector<std::int64_t> below(nodes, 0);
@@ -73,9 +71,9 @@ void even_out(const ArcBlock& arcs, std::size_t first, std::size_t all, std::vec
   held = std::move(below);
 }
 
-// Sends the amounts at the nodes of a causal layer one layer down for the sake of the node at position `own`: it
-// receives as much as it has room for, and the rest goes straight down. `into_own` holds the arcs to that node by
-// position, and `straight` the straight arcs.
+// Sends the amounts at a causal layer's nodes one layer down: the node at position `own` receives as much as it has
+// room for, and the rest goes straight down. `into_own` and `straight` hold the arcs to that node and the straight
+// arcs.
 void carry_down(const ArcBlock& arcs, const std::int64_t* into_own, const std::int64_t* straight, std::size_t own,
                 std::int64_t room, std::vector<std::int64_t>& held) {
   const std::size_t nodes = held.size();
@@ -131,8 +129,7 @@ void RowFlow::find_order(const RowBounds& bounds) {
 }
 
 void RowFlow::make_parts() {
-  // If values may stay open, the width of their bounds depends on their part, which must not depend on the number of
-  // threads.
+  // The width of open values' bounds depends on their part, which must not depend on the number of threads.
   const bool exact = options_.gap == 0 && options_.most_layers >= below_.size();
   const std::size_t threads = exact ? options_.threads : kThreadsWhereOpen;
   const std::size_t share = (order_.size() + kShares - 1) / kShares;
@@ -145,7 +142,6 @@ void RowFlow::make_parts() {
   }
 }
 
-// The networks of one part, by number of layers.
 class RowFlow::Worker::Network {
  public:
   Network(const RowFlow& flow, const Part& part, NeighborColumns& columns, MeetingFlow& meeting)
@@ -223,7 +219,6 @@ class RowFlow::Worker::Network {
     Tries greedy, meeting, search;
   };
 
-  // Tries to find a flow close enough to the upper bound with less than the whole network.
   bool settle(std::size_t number, SinkValue& value) {
     const std::size_t own = part_.first + position(number);
     const std::int64_t enough = value.high - std::min(flow_.options_.gap, value.high);
@@ -260,8 +255,7 @@ class RowFlow::Worker::Network {
 
   std::size_t position(std::size_t number) const { return flow_.lowest_[flow_.order_[number]] - part_.first; }
 
-  // Computes the amounts at the top of each stage except the last, for an input token and the node at its position
-  // `own`.
+  // Computes the amounts at the top of each stage except the last, for an input token at position `own`.
   void carry(std::uint32_t input, std::size_t own) {
     // The amount that the straight arcs of that node, which has no others, can bring from a layer to the input token.
     std::vector<std::int64_t> room(even_layer_ + 1, (*flow_.below_[0])(own, input));
@@ -278,7 +272,6 @@ class RowFlow::Worker::Network {
     }
   }
 
-  // Returns layer k upside down, from `first` on.
   const Block& flipped(std::size_t k) {
     if (flipped_.size() < k) flipped_.resize(k);
     Block& result = flipped_[k - 1];
@@ -321,8 +314,7 @@ class RowFlow::Worker::Network {
     } else {
       stage->problem.emplace(std::move(blocks));
     }
-    // For the intermediate levels, bounds are enough: with them, a pair of the last level takes a greedy pass at most;
-    // without them, most pairs of most levels would take one.
+    // Bounds suffice for intermediate levels: without them, most pairs of most levels would take a greedy pass.
     stage->solver = std::make_unique<SinkSolver>(*stage->problem);
     stage->solver->start(column);
     std::vector<std::int64_t> low, high;
@@ -345,7 +337,6 @@ class RowFlow::Worker::Network {
 
   const RowFlow& flow_;
   Part part_;
-  // Mass is evened out down to this layer, and carried straight down below it.
   std::size_t even_layer_ = 0;
   std::vector<std::int64_t> even_;  // amounts at the nodes of that layer
   std::vector<std::size_t> numbers_;

@@ -1,30 +1,28 @@
-// Flow from one output token to every input token: the problem upside down, with networks of few layers where these
-// suffice.
+// Flow from one output token to every input token: the problem upside down, with few layers where these suffice.
 //
-// Upside down, the output token is the only sink and each input token is a source, so one SinkSolver serves many of
-// them. An upper bound of every value is computed first, in O(n^2) per layer (flow/row_bounds.h). It remains to find a
-// flow that attains it, and in deep causal networks the lowest layers usually suffice for that:
+// Upside down, the output token is the only sink and each input token is a source, so one SinkSolver serves many. An
+// upper bound of every value is computed first, in O(n^2) per layer (flow/row_bounds.h). It remains to find a flow that
+// attains it, and in deep causal networks the lowest layers usually suffice for that:
 //
 // Few layers. Let some flow bring amounts to the nodes of layer k, all at the same time. With these as arcs of the
 // output token, layers 1 ... k are a separate network, and each of its flows, combined with that first one, is a flow
 // of the whole. If it attains the upper bound, the pair is settled exactly. Suitable amounts take O(n) per layer to
 // find. In the uppermost layers a node that holds more than 16 times the mean sends the surplus to nodes that hold
-// less. Below, everything goes straight down, by the arcs (k, p) -> (k - 1, p), except that every node with an arc to
-// the node at the input token's own position gives it as much as its straight arcs can carry.
+// less. Below, all goes straight down, by the arcs (k, p) -> (k - 1, p), except that every node with an arc to the
+// input token's own position gives that node as much as its straight arcs can carry.
 //
 // Parts. Amounts at positions before j cannot reach input token j. So input tokens are processed in parts [b, e) of
 // neighbors, which get shorter toward the end; for each part, mass is evened out over positions from e - 1 on, which
-// can reach all of them, and nodes before b are left out. The upper layers are needed only by pairs that have a cut
-// there: mostly the last tokens, whose networks are small.
+// can reach all of them, and nodes before b are left out. Only pairs with a cut in the upper layers need these: mostly
+// the last tokens, whose networks are small.
 //
 // A pair is tried with 3, 4, 6, 12, 24 ... layers: first by a greedy pass (up to 6 layers) and by a flow built from
 // both ends, which needs no network (flow/meeting_flow.h); then again from 3 layers on, by augmenting paths. Numbers of
-// layers that were not enough for its neighbors are tried less often. Last come all layers, which give its value in any
-// case. Networks that are not causal are always solved with all layers; their parts have equal size, and share one
-// network per worker. If there is not enough memory for that many layers, some values stay between bounds.
+// layers that failed for its neighbors are tried less often. All layers, the last resort, always give its value.
+// Networks that are not causal are always solved with all layers; their parts have equal size, and share one network
+// per worker. If memory does not suffice for that many layers, some values stay between bounds.
 //
-// Complexity: as in flow/sink_solver.h for k layers instead of all. Deterministic: the method that settles a pair never
-// changes its value.
+// Complexity: as in flow/sink_solver.h for k layers instead of all. Deterministic: the method never changes a value.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +44,7 @@ namespace attnflow::internal {
 
 class RowBounds;
 
-// For a stack of `all` layers: the layer down to which mass is evened out (0: none), and the numbers of layers tried
-// before all.
+// For a stack of `all` layers: the layer down to which mass is evened out (0: none), and the layer counts tried first.
 std::size_t even_layer(std::size_t all);
 std::vector<std::size_t> few_layers(std::size_t all);
 
@@ -62,9 +59,8 @@ struct RowFlowOptions {
 
 class RowFlow {
  public:
-  // One node above the top layer of `below` (bottom first, at least one layer, all except the lowest with as many nodes
-  // below as above), with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Throws
-  // Cancelled.
+  // One node above the top layer of `below` (bottom first; all except the lowest with as many nodes below as above),
+  // with arcs `top` to its nodes; `own` is the output token's position among them, or kNoNode. Throws Cancelled.
   RowFlow(std::vector<std::int64_t> top, std::size_t own, std::vector<const ArcBlock*> below,
           const RowFlowOptions& options = {});
 
@@ -73,13 +69,12 @@ class RowFlow {
   // The number of units of work, into which the unsettled values are divided.
   std::size_t parts() const { return parts_.size(); }
 
-  // Solves some of the parts; each thread uses its own Worker.
   class Worker {
    public:
     explicit Worker(const RowFlow& flow);
     ~Worker();
     // Calls `found` with the flow to each input token of the part; low and high are at most `gap` apart if memory
-    // suffices. Returns false if the deadline passed, without calling it for the remaining tokens.
+    // suffices. Returns false if the deadline passed, and skips the remaining tokens.
     bool solve(std::size_t part, const std::function<void(std::size_t input, const SinkValue&)>& found);
     FlowCounts counts() const;
 
@@ -94,8 +89,7 @@ class RowFlow {
   };
 
  private:
-  // Input tokens order_[begin] ... order_[end - 1]. Judging by position, only nodes from `first` on can reach any of
-  // them, and nodes from `all` on can reach all of them.
+  // Input tokens order_[begin] ... order_[end - 1]. Nodes before `first` reach none; those from `all` on, all.
   struct Part {
     std::size_t begin = 0, end = 0;
     std::size_t first = 0, all = 0;
@@ -107,7 +101,6 @@ class RowFlow {
   std::vector<const ArcBlock*> below_;
   RowFlowOptions options_;
   std::vector<SinkValue> bounds_;  // by input token
-  // Whether arcs lead to the same or earlier positions.
   bool causal_ = false;
   std::vector<std::uint32_t> lowest_;  // by input token: the first position with an arc to it; 0 unless causal
   std::vector<std::uint32_t> order_;   // input tokens to be solved, those with the lowest such position first

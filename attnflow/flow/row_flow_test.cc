@@ -82,7 +82,6 @@ TEST(RowFlowTest, AnyNetworkAgreesWithDinic) {
   }
 }
 
-// Words: input tokens are groups of positions, including out-of-order ones.
 TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
   std::mt19937_64 random(11);
   for (int trial = 0; trial < 20; ++trial) {
@@ -101,7 +100,6 @@ TEST(RowFlowTest, GroupsOfInputTokensAgreeWithDinic) {
   }
 }
 
-// Real stacks are settled with few layers, which is the purpose of this code.
 TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   std::mt19937_64 random(3);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 24, 96, {.peak = 1.0});
@@ -114,8 +112,7 @@ TEST(RowFlowTest, EvenAttentionNeedsNoSearchInTheWholeNetwork) {
   expect_dinic(top, 95, blocks);
 }
 
-// The output token sends most to itself, and from there to the first token: others receive little, and a chain is the
-// cut.
+// The output token sends most to itself, and from there to the first token, so a chain is the cut.
 TEST(RowFlowTest, AChainBoundsWhatLeavesIt) {
   std::mt19937_64 random(4);
   std::vector<UnitBlock> blocks = random_unit_stack(random, 8, 20, {.residual = 0.3});

@@ -112,7 +112,6 @@ void SinkNetwork::prepare_search(std::size_t k) {
   if (records_) prepare_record(k);
 }
 
-// The recorded data is all zero between solves, whatever its shape was.
 void SinkNetwork::prepare_record(std::size_t k) {
   if (k < 2) return;
   SinkLayer& layer = layer_[k];

@@ -1,10 +1,10 @@
 // The part of a layered network that reaches one sink, laid out for the flow solver.
 //
-// Nodes that cannot send to the sink are left out. The nodes of a layer are numbered in the order in which senders
-// should try them: first those that can deliver much relative to the demand on them, i.e. by descending F_k[p] / (sum
-// of the capacities of the arcs into p), where F_k[p] is the maximum flow from node p of layer k to the sink, or a
-// known upper bound. This order depends only on the sink, so each block is permuted once per sink, and the problems of
-// all sources then read its rows from left to right.
+// Nodes that cannot send to the sink are left out. A layer's nodes are numbered in the order in which senders should
+// try them: those that can deliver much relative to the demand on them first, i.e. by descending F_k[p] / (sum of the
+// capacities of the arcs into p), where F_k[p] is the maximum flow from node p of layer k to the sink, or a known upper
+// bound. The order depends only on the sink, so each block is permuted once per sink, and all sources then read its
+// rows from left to right.
 //
 // Layers are added from the bottom, once their values, or bounds on them, are known. Memory: 8 bytes per arc, and as
 // much again if flow is recorded.
@@ -29,7 +29,6 @@ struct SinkLayer {
   std::vector<std::int64_t> mass;     // [nodes] total capacity of a node's arcs, saturating at kManyUnits; from layer 2
   std::vector<std::uint32_t> widest;  // [nodes] end of its largest arc; from layer 2
   std::vector<std::uint32_t> straight;  // [nodes] the node below at the same position, or kNoNode; from layer 2
-  // Room for the solver (FlowLayer).
   std::vector<std::uint32_t> cursor, next_alive, arc;
   std::vector<std::int64_t> cursor_left, straight_left, flow, distance;
   std::vector<std::uint64_t> inflow, unreached;
@@ -37,14 +36,12 @@ struct SinkLayer {
 
 class SinkNetwork {
  public:
-  // blocks[k - 1] holds the arcs from layer k to layer k - 1; those of layer 1 are not read. They must outlive this
-  // object.
+  // blocks[k - 1] holds the arcs from layer k to layer k - 1; layer 1's are not read. They must outlive this object.
   explicit SinkNetwork(const std::vector<const Tensor<std::int64_t>*>& blocks);
 
-  // Begins a new sink, without layers.
   void clear() { layers_ = 0; }
-  // Adds layer k = layers() + 1. F of its nodes is between low and high, by position; `demand` holds the sums of the
-  // arcs into them. For layer 1, both low and high must equal F.
+  // Adds layer k = layers() + 1, whose F is between low and high, by position (equal for layer 1); `demand` holds the
+  // sums of the arcs into its nodes.
   void add_layer(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
                  const std::vector<double>& demand);
 

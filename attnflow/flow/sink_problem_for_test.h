@@ -122,7 +122,6 @@ inline std::vector<UnitBlock> random_unit_stack(std::mt19937_64& random, std::si
   return blocks;
 }
 
-// Returns the maximum flow from a node above `blocks` with these arcs to each input token.
 inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top, std::vector<UnitBlock> blocks) {
   const std::size_t inputs = blocks[0].extent(1);
   UnitBlock row({1, top.size()});
@@ -135,7 +134,6 @@ inline std::vector<std::int64_t> dinic_row(const std::vector<std::int64_t>& top,
   return flows;
 }
 
-// Maximum flows from every node of every layer to sink 0: flows[k][p].
 inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vector<UnitBlock>& blocks) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);
@@ -149,7 +147,6 @@ inline std::vector<std::vector<std::int64_t>> dinic_flows_to_sink(const std::vec
   return flows;
 }
 
-// Sums of the arcs into the nodes of layer k, as needed by SinkNetwork::add_layer().
 inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks, std::size_t k) {
   std::vector<double> demand(blocks[k].extent(1), 0.0);
   for (std::size_t p = 0; p < blocks[k].extent(0); ++p) {
@@ -158,7 +155,6 @@ inline std::vector<double> demand_of_layer(const std::vector<UnitBlock>& blocks,
   return demand;
 }
 
-// One source of a SinkNetwork, as needed by a FlowPass.
 class SourceOfPass {
  public:
   // `row`: its arcs by position in the network's top layer. The order for the greedy pass is random.

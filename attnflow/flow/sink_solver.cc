@@ -138,8 +138,7 @@ void SinkSolver::climb(const std::vector<std::int64_t>& low, const std::vector<s
   network_.add_layer(low, high, problem_.demand[network_.layers() + 1]);
 }
 
-// Returns min over t in {0} and {F} of t + total of the amounts at nodes of layer k with a larger F, or a lower bound
-// of it. `at` holds the amounts by node.
+// Returns min over t in {0} and {F} of t + total of the amounts at nodes of layer k with a larger F, or less.
 std::int64_t SinkSolver::threshold_bound(std::size_t k, const std::int64_t* at) const {
   const SinkLayer& layer = network_.layer(k);
   std::int64_t best = kManyUnits;
@@ -172,8 +171,7 @@ bool SinkSolver::pushed_bound_reaches(std::int64_t upper) {
   return false;
 }
 
-// Orders the nodes of the top layer with supply, roughly by descending ratio of supply to what they can deliver: sorted
-// into buckets of a quarter of a power of two.
+// Orders the top layer's nodes with supply roughly by descending ratio of supply to what they can deliver, in buckets.
 void SinkSolver::order_sources() {
   const SinkLayer& top = network_.layer(depth() - 1);
   constexpr int kBuckets = 64;
@@ -210,8 +208,8 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   pass.sources = source_order_.size();
   pass.straight_first = straight_first.best();
   Record& record = straight_first.ways[static_cast<std::size_t>(pass.straight_first)];
-  // A pass that records its flow costs about twice as much, but need not be repeated before a search. Sources that
-  // needed a search for the last sink mostly need one for this one, too.
+  // A recording pass costs about twice as much, but need not be repeated before a search. Sources that needed a search
+  // for the last sink mostly need one for this one, too.
   std::vector<bool>& searched = searched_[pass.depth];
   if (searched.size() <= position) searched.resize(position + 1, false);
   const bool recorded = effort == Effort::kAll && searched[position];
@@ -238,7 +236,6 @@ SinkSolver::Sent SinkSolver::send(FlowPass& pass, std::size_t position, Choice& 
   return {most, true};
 }
 
-// Closes bounds that are too far apart.
 void SinkSolver::solve(const std::int64_t* row, std::size_t position, SinkValue& value) {
   Choice& straight_first = straight_first_[2 * depth() + (value.high == value.column_cut)];
   const std::int64_t bound = value.high;

@@ -1,8 +1,8 @@
 // Flow from every source to one sink, level by level.
 //
 // Levels are processed from the sink up. With the values of depth - 1, or enclosures of them, a pair at `depth` is
-// tried by the cheapest methods first, until a lower and an upper bound meet (flow/flow.h has the bounds and their
-// proofs; upper bounds use the upper end of F's enclosure, lower bounds the lower end):
+// tried by the cheapest methods first, until a lower and an upper bound meet (flow/flow.h has the proofs; upper bounds
+// use the upper end of F's enclosure, lower bounds the lower end):
 //   1. upper bounds: the capacity of the source's arcs to nodes that reach the sink; the capacity of the sink's arcs
 //      from nodes that the source reaches; sum_k min(row[k], F[k]);
 //   2. a lower bound by a threshold over the values one layer down;
@@ -11,9 +11,8 @@
 //   5. cuts of shapes met before (flow/cut_templates.h);
 //   6. augmenting paths.
 // Methods that rarely succeed at a depth are rarely tried. All are exact in integers, so the method that settles a pair
-// never changes its value. Callers that need only the values of the last level request just the bounds of 1 and 2 at
-// the levels below it. A few more pairs of the last level then need a greedy pass, but no pair of the levels below
-// does, which saves much more in a network of many layers.
+// never changes its value. Callers that need only the last level request just the bounds of 1 and 2 below it: a few
+// more of its pairs then need a greedy pass, but no pair below does, which saves much more in a network of many layers.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +28,18 @@
 
 namespace attnflow::internal {
 
-// Shared by all sinks of a network. Layer k = 0 ... depth of the network; blocks[k - 1] is [nodes of layer k, nodes of
-// layer k - 1] in units.
+// Shared by all sinks of a network of layers 0 ... depth; blocks[k - 1] is [nodes of layer k, of layer k - 1] in units.
 struct SinkProblem {
   std::vector<const Tensor<std::int64_t>*> blocks;
-  // reach_class[k][i], k = 1 ... depth: index into reach_sets of the set of layer 1 nodes, as bits, that node i of
-  // layer k reaches.
+  // reach_class[k][i], k = 1 ... depth: index into reach_sets: the layer 1 nodes, as bits, that node i reaches.
   std::vector<std::vector<std::uint32_t>> reach_class;
   std::vector<std::vector<std::uint64_t>> reach_sets;
   std::vector<std::vector<double>> demand;  // demand[k], k = 1 ...: sums of the arcs into the nodes of layer k
 
   explicit SinkProblem(std::vector<const Tensor<std::int64_t>*> network);
-  // For layers whose arcs lead to the same or later positions. A node is then assumed to reach all of layer 1 at its
-  // own position and later, which saves computing the sets, and is just as good a bound if no arc is missing.
-  // `positions` are those of the rows of the top layer.
+  // For layers whose arcs lead to the same or later positions. A node is assumed to reach all of layer 1 at its own
+  // position and later: as good a bound if no arc is missing, without computing sets. `positions`: of the top layer's
+  // rows.
   SinkProblem(std::vector<const Tensor<std::int64_t>*> network, const std::vector<std::uint32_t>& positions);
   std::size_t depth() const { return blocks.size(); }
   // The sets reached by rows from outside the network: a block above layer `depth - 1`.
@@ -73,13 +70,11 @@ class SinkSolver {
   // `at_most` is an upper bound, if one is known.
   SinkValue value(const std::int64_t* row, std::uint32_t reach_class, std::size_t position,
                   std::int64_t at_most = kManyUnits);
-  // Returns how much flow, at most `enough`, is found when the sink's arcs from the nodes of layer 1 are `sink_arcs`
-  // [by position] instead of those given to start(): by a greedy pass, or the maximum. Nodes where `sink_arcs` is 0 are
-  // not used.
+  // Returns how much flow, at most `enough`, a greedy pass, or the maximum, finds when `sink_arcs` [by position]
+  // replace those given to start(). Nodes where `sink_arcs` is 0 are not used.
   enum class Effort : std::uint8_t { kGreedy, kAll };
   std::int64_t sent(const std::int64_t* row, std::size_t position, std::int64_t enough, const std::int64_t* sink_arcs,
                     Effort effort);
-  // Returns the bounds that can be computed in O(n).
   SinkValue bounds(const std::int64_t* row, std::uint32_t reach_class);
   // Goes one level up: the flows from the nodes of layer depth() are between `low` and `high`.
   void climb(const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high);
@@ -87,14 +82,12 @@ class SinkSolver {
   const FlowCounts& counts() const { return counts_; }
 
  private:
-  // The successes of a method, and the work they took; older ones decay.
   struct Record {
     double tried = 0.0, worked = 0.0, work = 0.0;
     std::uint32_t skipped = 0;
     bool worth_trying();  // often if the method often works, else once in a while
     void note(bool success, double work_done = 0.0);
   };
-  // Statistics on the ways to begin a greedy pass.
   struct Choice {
     Record ways[kStraightFirstWays];
     std::uint32_t pairs = 0;

@@ -12,7 +12,6 @@
 namespace attnflow::internal::sink_solver_test {
 namespace {
 
-// The nodes of layer 1 that a row of arcs to layer k leads to, by simple search.
 std::vector<bool> reached_in_layer_1(const std::vector<UnitBlock>& blocks, const std::int64_t* row, std::size_t k) {
   std::vector<bool> here;
   for (std::size_t q = 0; q < blocks[k - 1].extent(0); ++q) here.push_back(row[q] > 0);
@@ -64,7 +63,6 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
     for (std::size_t k = 2; k <= blocks.size(); ++k) {
       const UnitBlock& block = blocks[k - 1];
       ASSERT_EQ(problem.reach_class[k].size(), block.extent(0));
-      // Rows from elsewhere, as with one head, are classified in the same way.
       const UnitBlock other = sparse_block(random, 4, block.extent(1), 0.3);
       const auto other_classes = problem.classes_of(other, k);
       for (std::size_t i = 0; i < block.extent(0); ++i) {
@@ -76,7 +74,6 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
                   reached_in_layer_1(blocks, other.data() + i * other.extent(1), k - 1));
       }
     }
-    // Equal sets form one class.
     std::vector<std::vector<std::uint64_t>> sets = problem.reach_sets;
     std::sort(sets.begin(), sets.end());
     EXPECT_EQ(std::adjacent_find(sets.begin(), sets.end()), sets.end());
@@ -87,10 +84,8 @@ TEST(SinkProblem, ReachClassesAreWhatASearchFinds) {
   EXPECT_GT(shared, 10U) << "no two nodes reached the same";
 }
 
-// A solver's knowledge of the levels below the current one.
 enum class Below { kValues, kBounds };
 
-// Solves all levels of all sinks with one solver, and compares with Dinic's answers.
 void check_network(const std::vector<UnitBlock>& blocks, FlowCounts& counts, Below known = Below::kValues) {
   const IntegerNetwork network{FixedPoint{}, blocks};
   LayeredDinic dinic(network);

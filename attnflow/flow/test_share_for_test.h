@@ -1,4 +1,3 @@
-// The share of a long random test that is run.
 #pragma once
 
 #include <cstddef>

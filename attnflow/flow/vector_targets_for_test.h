@@ -1,5 +1,4 @@
-// Vector code is compiled for several kinds of processors and selected at run time. These helpers let tests run every
-// version that this machine supports.
+// Lets tests run every version of vector code, which is selected at run time, that this machine supports.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +13,6 @@ namespace attnflow::internal {
 
 inline std::vector<std::int64_t> vector_targets() { return hwy::SupportedAndGeneratedTargets(); }
 
-// While it exists, every call of vector code uses the version for one target.
 class VectorTarget {
  public:
   explicit VectorTarget(std::int64_t target) {
@@ -30,7 +28,6 @@ class VectorTarget {
   VectorTarget& operator=(const VectorTarget&) = delete;
 };
 
-// Calls f() once for each target.
 template <class F>
 void for_each_vector_target(const F& f) {
   for (const std::int64_t target : vector_targets()) {
@@ -40,7 +37,6 @@ void for_each_vector_target(const F& f) {
   }
 }
 
-// Names of the targets, for the log of a test.
 inline std::string vector_target_names() {
   std::string names;
   for (const std::int64_t target : vector_targets()) {

@@ -1,7 +1,7 @@
 // ALTI: how much closer a position brings another's output to its final value (Ferrando, Gállego & Costa-jussà 2022).
 //
-// Problem. The length of a vector does not show whether it helps: two long ones may cancel each other, and one may
-// point away from the output. How much does it contribute to the output?
+// Problem. A vector's length does not show whether it helps: two long ones may cancel each other, and one may point
+// away from the output. How much does it contribute to the output?
 //
 // Definition (section 3.2). With F_ij the vector that position j gives to position i, including d_ij x_i
 // (graph/contribution_mixing.h),
@@ -12,9 +12,9 @@
 // farther away. In layers whose norm comes after the block, y_i is the norm's result, including its shift. The L1 norm
 // is the authors' choice: a coordinate counts by its size, not by its square.
 //
-// Needs: values, output projection, residual, output; the norm after the block, if there is one.
-// Time: n d^2 for the vectors v_j^h O^h, and H + 4 operations per pair of positions and coordinate; half of that in
-// causal models. Memory: two copies of the outputs, and one tile per thread.
+// Needs: values, output projection, residual, output; the norm after the block, if there is one. Time: n d^2 for the
+// vectors v_j^h O^h, and H + 4 operations per pair of positions and coordinate; half of that in causal models. Memory:
+// two copies of the outputs, and one tile per thread.
 //
 // References:
 //   J. Ferrando, G. I. Gállego and M. R. Costa-jussà, Measuring the Mixing of Contextual Information in the

@@ -25,13 +25,13 @@
 namespace attnflow {
 
 // Let s be a score of a model's output, x_i the residual stream before the attention block of layer l at position i,
-// y_i the one after it (graph/layer_terms.h), and W_l the block's attention, treated as an independent input. The
-// gradient of W_l is ds / dW_l[head, query, key]: how much the score grows with a weight while all other weights of
-// that layer stay constant, without renormalizing rows. All views are valid only during the call that passes them.
+// y_i the one after it (graph/layer_terms.h), and W_l the block's attention as an independent input. The gradient of
+// W_l is ds / dW_l[head, query, key]: how much the score grows with a weight while the layer's other weights stay
+// constant, without renormalizing rows. Views are valid only during the call.
 //
 // Under AttnLRP's rules (model/model.h) a product of attention and values passes half of its relevance to each factor;
-// the gradient of W_l is taken before it is halved. So sum_h W_l[h, i, j] ds/dW_l[h, i, j] = T_ij . ds/dy_i under
-// either rule: the vector that position j writes into position i times the score's gradient there.
+// the gradient of W_l is taken before it is halved. So under either rule, sum_h W_l[h, i, j] ds/dW_l[h, i, j] = T_ij .
+// ds/dy_i: the vector that position j writes into position i times the score's gradient there.
 struct LayerGradients {
   std::size_t layer = 0;                       // 1 for the first
   TensorView<const float> attention;           // [head, query, key], after softmax; all positions
@@ -41,14 +41,12 @@ struct LayerGradients {
   TensorView<const float> output_gradient = {};
 };
 
-// A model passes these on and keeps none, so that the sink decides what to store: everything, or one [query, key]
-// matrix per layer (Chefer, Gur & Wolf, ICCV 2021: the mean over heads of max(0, gradient x attention)).
+// A model passes these on and keeps none, so that the sink decides what to store.
 class AttentionGradientSink {
  public:
   virtual ~AttentionGradientSink() = default;
 
-  // Called before the layers, with the residual stream after the last layer, [position, hidden], and the score's
-  // gradient there.
+  // Called before the layers, with the last residual stream, [position, hidden], and the score's gradient there.
   virtual void top(TensorView<const float> residual, TensorView<const float> gradient) {
     static_cast<void>(residual);
     static_cast<void>(gradient);
@@ -57,7 +55,7 @@ class AttentionGradientSink {
   // Whether layer() should be called. If not, the backward pass ends after top(), which saves most of the time.
   virtual bool wants_layers() const { return true; }
 
-  // Called for each layer from the top down, layers L, L - 1, ..., 1, in the order in which gradients are computed.
+  // Called for each layer from the top down, in the order in which gradients are computed.
   virtual void layer(const LayerGradients& gradients) = 0;
 };
 

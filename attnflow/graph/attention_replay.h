@@ -16,9 +16,8 @@
 
 namespace attnflow {
 
-// The weights of one layer follow from its queries and keys, which take O(n d) memory instead of O(H n^2). A model that
-// has kept them provides any rows of any layer, in any order, as needed for a computation from the top layer down, such
-// as the rollout of one output token over a long prompt.
+// The weights of a layer follow from its queries and keys, which take O(n d) memory instead of O(H n^2). A model that
+// keeps them provides any rows of any layer, in any order, as for the rollout of one output token over a long prompt.
 class AttentionReplay {
  public:
   virtual ~AttentionReplay() = default;
@@ -26,7 +25,7 @@ class AttentionReplay {
   virtual std::size_t heads() const = 0;
   virtual std::size_t tokens() const = 0;  // n
   // Passes rows [query_begin, query_end) of layer `layer` (from 1) to `sink` in one call, as [head, query_end -
-  // query_begin, key]. Keys after the last one that these rows attend to may be left out. The weights are those that
+  // query_begin, key], perhaps without keys after the last one that these rows attend to. The weights are those that
   // the model used, up to float32 rounding. Throws Error(kUsage) for a layer or row that does not exist.
   virtual void rows(std::size_t layer, std::size_t query_begin, std::size_t query_end, AttentionSink& sink) = 0;
 };

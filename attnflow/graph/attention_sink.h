@@ -19,22 +19,21 @@
 
 namespace attnflow {
 
-// A model passes its attention weights to a sink as it computes them, so that the sink decides what to store: the full
-// stack, the fused matrices, or only a running product.
+// A model passes its weights to a sink as it computes them, so that the sink decides what to store: the full stack, the
+// fused matrices, or only a running product.
 class AttentionSink {
  public:
   virtual ~AttentionSink() = default;
 
-  // Receives the attention weights of one layer for the query positions [query_begin, query_begin +
-  // attention.extent(1)).
+  // Receives the attention of one layer for the query positions [query_begin, query_begin + attention.extent(1)).
   //   layer      1 for the first layer; layers of one chunk of queries come in increasing order
   //   attention  [head, query, key], after softmax; key positions count from the beginning of the whole sequence.
   //              Valid only during the call.
   // Engines that process a prompt in chunks call this for all layers of a chunk before the next chunk.
   virtual void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) = 0;
 
-  // If a sink needs more than attention, terms() is called instead of layer(), in the same order. An engine that cannot
-  // provide terms throws Error(kUnsupportedModel) before it computes anything.
+  // If true, terms() is called instead of layer(), in the same order. An engine that cannot provide terms throws
+  // Error(kUnsupportedModel) before it computes anything.
   virtual bool wants_terms() const { return false; }
   virtual void terms(const LayerTerms& terms) { layer(terms.layer, terms.query_begin, terms.attention); }
 };

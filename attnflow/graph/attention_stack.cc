@@ -13,7 +13,6 @@
 namespace attnflow {
 namespace {
 
-// Describes how an array of another rank becomes [layer, head, query, key].
 std::string rank_advice(const Shape& shape) {
   switch (shape.size()) {
     case 2:
@@ -29,14 +28,12 @@ std::string rank_advice(const Shape& shape) {
   }
 }
 
-// Names the likely mistake if the last two extents differ.
 std::string square_advice(const Shape& shape) {
   if (shape[1] == shape[2]) return "heads look last: np.moveaxis(attention, -1, 1) puts them second";
   if (shape[0] == shape[1]) return "layers and heads look last: np.moveaxis(attention, (2, 3), (0, 1)) puts them first";
   return "save the attention of the whole sequence without padding or a key cache";
 }
 
-// Names the likely reason for a weight that softmax cannot return.
 template <typename Weight>
 std::string weight_advice(TensorView<const Weight> weights, std::size_t index) {
   const std::size_t n = weights.extent(3);
@@ -77,7 +74,6 @@ void validate_weights(TensorView<const Weight> weights, std::string_view what, s
             weight_advice(weights, index));
 }
 
-// Whether the columns of every head sum to 1: [layer, head, query, key].
 template <typename Weight>
 bool has_shares_in_columns(TensorView<const Weight> weights) {
   const std::size_t n = weights.extent(2);

@@ -22,8 +22,8 @@
 namespace attnflow {
 
 // Attention [layer, head, query, key], after softmax, without padding. weight(l, h, q, k) is how much position q of
-// layer l + 1 takes from position k of layer l through head h. L layers, H heads and n positions give L H n^2 weights,
-// in float32 as models compute them (AttentionStack), or in float64 as some files store them (WideAttentionStack).
+// layer l + 1 takes from position k of layer l through head h. L H n^2 weights, in float32 as models compute them
+// (AttentionStack), or in float64 as some files store them (WideAttentionStack).
 template <typename Weight>
 class BasicAttentionStack {
  public:
@@ -36,10 +36,9 @@ class BasicAttentionStack {
   std::size_t heads() const { return weights_.extent(1); }
   std::size_t tokens() const { return weights_.extent(2); }
   const Tensor<Weight>& weights() const { return weights_; }
-  // [head, query, key] of layer l, counted from 1. Valid while the stack lives.
+  // [head, query, key] of layer l, from 1. Valid while the stack lives.
   TensorView<const Weight> layer(std::size_t l) const { return weights_[l - 1]; }
 
-  // Passes every layer to a sink, as a model would.
   void send_to(AttentionSink& sink) const requires std::same_as<Weight, float>;
 
  private:
@@ -54,7 +53,6 @@ using WideAttentionStack = BasicAttentionStack<double>;
 void validate_attention(TensorView<const float> weights, std::string_view what, std::size_t layers_before = 0);
 void validate_attention(TensorView<const double> weights, std::string_view what, std::size_t layers_before = 0);
 
-// Statistics of the rows of a stack.
 struct RowSums {
   double largest_error = 0.0;  // the largest |row sum - 1|
   std::size_t layer = 1;       // its layer (from 1), head and query (from 0)
@@ -67,22 +65,19 @@ struct RowSums {
 RowSums inspect_row_sums(TensorView<const float> weights);
 RowSums inspect_row_sums(TensorView<const double> weights);
 
-// Float32 softmax deviates from 1 by about 1e-7 and half precision by about 1e-3; a larger deviation is not softmax
-// output.
+// Float32 softmax deviates from 1 by about 1e-7 and half precision by about 1e-3; more is not softmax output.
 inline constexpr double kRowSumTolerance = 1e-3;
 
-// True if no query attends to a later key: every weight above the diagonal is exactly 0. A single position does not
-// count as causal. `weights` is [..., query, key].
+// True if no query attends to a later key: every weight above the diagonal is exactly 0. A single position is not
+// causal. `weights` is [..., query, key].
 bool is_causal(TensorView<const float> weights);
 bool is_causal(TensorView<const double> weights);
 
 // Divides the row of the query at `position` by its sum, in float64: rounded to float32, it would deviate from 1 again.
-// In a row of zeros, attention brings nothing to the query, so its position after the layer holds only what the
-// residual connection carries there, its own state: such a row becomes that of the identity. Returns whether it was a
-// row of zeros.
+// A row of zeros becomes that of the identity: attention brings nothing to the query, so its position holds only its
+// own state, carried by the residual connection. Returns whether it was a row of zeros.
 bool renormalize_row(std::span<double> row, std::size_t position);
 
-// The all-zero rows found by renormalize_rows().
 struct ZeroRows {
   std::size_t count = 0;
   std::set<std::size_t> layers;   // from 1
@@ -101,8 +96,8 @@ class StackSink : public AttentionSink {
   // `tokens` is n; the number of heads is learned from the calls.
   explicit StackSink(std::size_t layers, std::size_t tokens) : layers_(layers), tokens_(tokens) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the validated stack. Call once, after the model has run. Throws Error(kBadFile) as the constructor of
-  // AttentionStack does, also if rows are missing.
+  // Returns the validated stack. Call once. Throws Error(kBadFile) as AttentionStack's constructor, also for missing
+  // rows.
   AttentionStack take();
 
  private:

@@ -24,7 +24,6 @@ TEST(AttentionStack, RefusesWrongShapes) {
   EXPECT_NE(message_of(Tensor<float>({2, 2})).find("rank 4"), std::string::npos);
   EXPECT_NE(message_of(Tensor<float>({1, 1, 2, 3})).find("as many queries as keys"), std::string::npos);
   EXPECT_NE(message_of(Tensor<float>({1, 0, 2, 2})).find("at least one"), std::string::npos);
-  // With the advice that makes them [layer, head, query, key].
   for (const auto& [shape, advice] : std::vector<std::pair<Shape, std::string>>{
            {{2, 2}, "attention[None, None]"},
            {{3, 2, 2}, "attention[:, None] adds the head"},
@@ -102,8 +101,7 @@ TEST(IsCausal, LooksAboveTheDiagonal) {
 TEST(StackSink, PutsChunksTogether) {
   const AttentionStack stack = random_stack({.layers = 2, .heads = 3, .tokens = 5, .causal = true, .seed = 4});
   StackSink sink(2, 5);
-  // Queries 0 and 1 of all layers, then 2 to 4, as from an engine that processes a prompt in two chunks; a chunk
-  // contains only the keys so far.
+  // Queries 0 and 1 of all layers, then 2 to 4: two chunks, each with only the keys so far.
   for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 2}, {2, 5}}) {
     for (std::size_t l = 1; l <= 2; ++l) {
       Tensor<float> chunk({3, end - begin, end});

@@ -12,7 +12,6 @@ double block_scale(const LayerTerms& terms, std::size_t query) {
   return terms.block_scale.empty() ? 1.0 : static_cast<double>(terms.block_scale(query));
 }
 
-// Returns y_i - x_i - sum_j T_ij: the heads' values are mixed before they are projected.
 std::vector<double> remainder_of(const LayerTerms& terms, std::size_t query) {
   const std::size_t heads = terms.attention.extent(0);
   const std::size_t width = terms.values.extent(2);

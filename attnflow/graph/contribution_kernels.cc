@@ -13,7 +13,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, kVectorBlock / 2>;
 using Doubles = hn::CappedTag<double, kVectorBlock / 4>;
 
-// The sum of the lanes, sequentially in float64.
 double sum_lanes(hn::Vec<Floats> v) {
   const Floats d;
   alignas(64) float lanes[kVectorBlock / 2];
@@ -58,7 +57,6 @@ void project_all(const Projection& p) {
   }
 }
 
-// Returns |y| - |y - t|.
 HWY_INLINE hn::Vec<Floats> gain(hn::Vec<Floats> t, hn::Vec<Floats> twice, hn::Vec<Floats> sign) {
   const auto s = hn::Xor(t, sign);
   return hn::Min(s, hn::Sub(twice, s));
@@ -165,7 +163,6 @@ void subtract(const float* from, const float* vectors, std::size_t vector_stride
   }
 }
 
-// Products of vector m with vectors [first, first + kCount).
 template <std::size_t kCount>
 void products_of(const float* vectors, std::size_t vector_stride, std::size_t m, std::size_t first, std::size_t length,
                  double* products) {

@@ -13,9 +13,8 @@ inline constexpr std::size_t kVectorBlock = 32;  // floats: two of the widest ve
 inline constexpr std::size_t kGroup = 4;         // queries that share the loaded data of a key
 inline constexpr std::size_t kFormBlock = 64;    // keys whose quadratic forms are computed together
 
-// rows x width times width x length: out[r, c] = sum_k values[r, k] projection[k, c]. length is a multiple of
-// kVectorBlock. The projection is stored in panels of kVectorBlock columns, [panel, width, kVectorBlock], so that it is
-// read sequentially.
+// out[r, c] = sum_k values[r, k] projection[k, c]; length is a multiple of kVectorBlock. The projection is stored in
+// panels of kVectorBlock columns, [panel, width, kVectorBlock], so that it is read sequentially.
 struct Projection {
   const float* values = nullptr;
   std::size_t value_stride = 0;  // between rows
@@ -54,8 +53,7 @@ void add_gains_of_one(const GroupOutputs& outputs, const float* vector, const st
 void subtract_sum(const float* from, const float* vectors, std::size_t vector_stride, std::size_t vector_count,
                   const float* weights, std::size_t length, float* out);
 
-// Adds the inner products of vectors over a slice to `products`, in float64, in the order 0 with 0, 1 with 0, 1 with 1,
-// 2 with 0.
+// Adds vectors' inner products over a slice to `products`, in float64, in the order (0, 0), (1, 0), (1, 1), (2, 0) ...
 void add_inner_products(const float* vectors, std::size_t vector_stride, std::size_t vector_count, std::size_t length,
                         double* products);
 

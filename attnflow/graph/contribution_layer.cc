@@ -81,7 +81,6 @@ void check_finite(TensorView<const float> data, const char* what, const LayerTer
                 *bad);
 }
 
-// Checks one query's attention and returns the number of keys it uses.
 std::size_t check_attention(const LayerTerms& terms, const ContributionLayer& layer, std::size_t query,
                             const std::string& method) {
   std::size_t used = 0;
@@ -109,7 +108,6 @@ std::size_t check_attention(const LayerTerms& terms, const ContributionLayer& la
   return used;
 }
 
-// The statistics of y_i that make the norm linear: sigma_i and the mean to subtract.
 struct Statistics {
   double mean = 0.0;
   double sigma = 1.0;
@@ -125,7 +123,6 @@ Statistics statistics(const NormTerms& norm, std::span<const float> row) {
   return found;
 }
 
-// Subtracts the row's mean and multiplies it by gamma, for each norm in turn.
 void fold(std::vector<double>& row, std::span<const NormTerms* const> norms) {
   for (const NormTerms* norm : norms) {
     double mean = 0.0;
@@ -136,7 +133,6 @@ void fold(std::vector<double>& row, std::span<const NormTerms* const> norms) {
   }
 }
 
-// Returns rows of `hidden` numbers, folded and padded; `rows` itself if nothing has to be done.
 const float* folded_rows(const float* rows, std::size_t count, const ContributionLayer& layer,
                          std::span<const NormTerms* const> norms, std::vector<float>& own) {
   if (norms.empty() && layer.stride == layer.hidden) return rows;
@@ -155,7 +151,6 @@ const float* folded_rows(const float* rows, std::size_t count, const Contributio
   return own.data();
 }
 
-// Returns O^h, folded and in panels.
 std::vector<float> folded_projection(const float* rows, const ContributionLayer& layer,
                                      std::span<const NormTerms* const> norms) {
   std::vector<float> panels(layer.heads * layer.width * layer.stride, 0.0F);
@@ -177,7 +172,6 @@ std::vector<float> folded_projection(const float* rows, const ContributionLayer&
   return panels;
 }
 
-// Computes the norm's result for y_i, times sigma_i.
 void normed_output(const LayerTerms& terms, ContributionLayer& layer) {
   layer.own_output.assign(layer.queries * layer.stride, 0.0F);
   for (std::size_t q = 0; q < layer.queries; ++q) {
@@ -194,7 +188,6 @@ void normed_output(const LayerTerms& terms, ContributionLayer& layer) {
   layer.output = layer.own_output.data();
 }
 
-// A factor on everything written into a position is applied to its attention.
 void scale_attention(const LayerTerms& terms, ContributionLayer& layer) {
   if (terms.block_scale.empty()) return;
   const auto weights = terms.attention.span();

@@ -5,8 +5,8 @@
 //     N(sum_j F_ij + b) = (1 / sigma_i) sum_j (F_ij - mean) gamma + ...
 //
 // holds term by term if the rows of every O^h and of x lose their mean and are multiplied by gamma beforehand, at the
-// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is omitted, because it is common to row i, which is divided by
-// its sum; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
+// cost of d^2 instead of n^2 d. The factor 1 / sigma_i is common to row i, which is divided by its sum, so it is
+// omitted; instead, the norm's result for y_i is multiplied by sigma_i. A scale of the vectors written into a position
 // is folded into its attention.
 #pragma once
 
@@ -47,7 +47,7 @@ struct ContributionLayer {
   std::vector<float> projection;       // folded, [head, panel, width, kVectorBlock] (graph/contribution_kernels.h)
   std::size_t threads = 1;
 
-  // Storage for arrays that are computed rather than provided by the engine.
+  // Arrays that the engine does not provide.
   std::vector<float> own_attention, own_residual, own_output;
 
   const float* attention_row(std::size_t head, std::size_t query) const {
@@ -58,9 +58,9 @@ struct ContributionLayer {
   }
 };
 
-// Checks the terms and folds the norms; values are those of the chunk. `method` is the method's name, for messages.
-// Throws Error(kOther) for shapes that do not match and for attention to positions that have not arrived, and
-// Error(kBadFile), naming layer and position, for numbers that are not finite or attention below 0.
+// Checks the terms and folds the norms; values are those of the chunk. Messages name `method`. Throws Error(kOther) for
+// shapes that do not match and for attention to positions that have not arrived, and Error(kBadFile), naming layer and
+// position, for numbers that are not finite and for attention below 0.
 ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded, const std::string& method,
                                      std::size_t threads);
 

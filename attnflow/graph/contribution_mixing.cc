@@ -17,14 +17,12 @@
 namespace attnflow {
 namespace {
 
-// The data of a layer's positions that later chunks need.
 struct KeptPositions {
   std::size_t count = 0;
   std::vector<float> values;  // [position, key-value head, width]
   internal::GramBlocks grams;
 };
 
-// Divides rows by their sums; a row without a positive entry becomes that of the identity.
 void make_proportions(TensorView<double> rows, std::size_t layer, std::size_t query_begin, Contribution contribution) {
   const std::size_t positions = rows.extent(1);
   for (std::size_t q = 0; q < rows.extent(0); ++q) {

@@ -1,8 +1,8 @@
 // Contributions: mixing by what each position writes into another, rather than by attention weights.
 //
 // Problem. An attention weight shows where a head attends. What it takes from there is the weight times a value, and a
-// value may be close to zero (as it usually is for the first token of a decoder), several heads may cancel each other,
-// and all of it may be small compared to the residual stream. How can a layer's matrix count what actually arrives?
+// value may be close to zero (as it usually is for the first token of a decoder), heads may cancel each other, and all
+// of it may be small compared to the residual stream. How can a layer's matrix count what actually arrives?
 //
 // Definition. With the terms of a layer (graph/layer_terms.h), T_ij the vector that position j writes into position i
 // and x_i the residual stream, let F_ij = T_ij + d_ij x_i, d_ij = 1 if i = j, so that y_i = sum_j F_ij + b. In layers
@@ -16,18 +16,16 @@
 //     value-zeroing  1 - cos(y'_i, y'_i without value j)                 graph/value_zeroing.h
 //
 // divided by its sum. A row without a positive entry becomes that of the identity. The diagonal is what stays at a
-// position, so the residual is contained (ResidualRule::kContained), with one exception: value zeroing does not change
-// the residual stream and sees only what attention brings, so its residual is added as for attention
-// (ResidualRule::kConvex).
+// position, so the residual is contained (ResidualRule::kContained). Only value zeroing does not change the residual
+// stream: it sees what attention brings, so its residual is added as for attention (ResidualRule::kConvex).
 //
-// Removal. --mask-columns and --discard set weights to 0 as in graph/mixing.h, except for the diagonal if the residual
+// Removal. --mask-columns and --discard set weights to 0 as in graph/mixing.h, except on the diagonal if the residual
 // is contained, since the diagonal is not due to attention alone. Changed rows are divided by their sums again; a row
 // left with nothing becomes that of the identity.
 //
 // Precision. Vectors are float32, like the model's; Gram matrices, their forms and row sums are float64. |y|_1 - |y -
-// F|_1 is summed coordinate by coordinate in a form without cancellation, so that a small contribution to a large
-// residual stream keeps its digits. Weights above the diagonal of causal models are exactly 0, because those of
-// attention are.
+// F|_1 is summed coordinate by coordinate without cancellation, so that a small contribution to a large residual stream
+// keeps its digits. Weights above the diagonal of causal models are exactly 0, because those of attention are.
 //
 // Determinism. The same input gives the same bits for any number of threads and any division of the queries into chunks
 // (for value zeroing, if the engine's `rest` does so) on machines with the same vector width.
@@ -73,19 +71,18 @@ struct ContributionOptions {
 // Computes the rows of the layers of one sequence as its chunks of queries arrive.
 class ContributionRows {
  public:
-  // `layers`: the number of layers of the model. `in_chunks`: a layer comes in several calls, each with the queries
-  // that follow those of the previous call, and discard is ignored; otherwise, each layer comes whole and nothing of it
-  // is kept.
+  // `in_chunks`: a layer of the model's `layers` comes in several calls, in order of queries, and discard is ignored;
+  // otherwise, layers come whole and nothing is kept.
   ContributionRows(std::size_t layers, ContributionOptions options, bool in_chunks);
   ~ContributionRows();
   ContributionRows(ContributionRows&&) noexcept;
   ContributionRows& operator=(ContributionRows&&) noexcept;
 
-  // Returns W_l for these queries, [query, key], with keys from 0 to the last query, and without the residual if that
-  // is added later. Throws Error(kBadFile), naming layer and position, for numbers that are not finite and for
-  // attention below 0; Error(kUnsupportedModel) if the layer lacks what the method needs: for globenc, norms that come
-  // after, and for value zeroing, `rest`; Error(kOther) for terms whose shapes do not match, layers that do not exist
-  // and chunks that are not consecutive.
+  // Returns W_l for these queries, [query, key], with keys up to the last query, and without a residual that is added
+  // later. Throws Error(kBadFile), naming layer and position, for numbers that are not finite and for attention below
+  // 0; Error(kUnsupportedModel) if the layer lacks what the method needs: for globenc, norms that come after, and for
+  // value zeroing, `rest`; Error(kOther) for terms whose shapes do not match, layers that do not exist and chunks that
+  // are not consecutive.
   Tensor<double> rows(const LayerTerms& terms);
 
  private:
@@ -93,7 +90,6 @@ class ContributionRows {
   std::unique_ptr<State> state_;
 };
 
-// How these rows include the residual connection.
 ResidualRule residual_rule(Contribution contribution);
 
 // A sink that keeps the matrices of all layers: O(L n^2). `tokens`: n if layers come in chunks of queries (without
@@ -108,8 +104,8 @@ class ContributionGraphSink : public AttentionSink {
   void terms(const LayerTerms& terms) override;
   // Called by engines that do not provide terms. Throws Error(kUnsupportedModel): attention alone is not enough.
   [[noreturn]] void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // Returns the graph. Throws Error(kUnsupportedModel) if no terms have arrived, and Error(kOther) if those of some
-  // layer are missing. Call once.
+  // Returns the graph. Call once. Throws Error(kUnsupportedModel) if no terms have arrived, and Error(kOther) if those
+  // of a layer are missing.
   AttentionGraph take();
 
  private:
@@ -121,16 +117,16 @@ class ContributionGraphSink : public AttentionSink {
   std::vector<std::size_t> seen_;  // number of queries of each layer that have arrived
 };
 
-// Makes a graph from contributions computed elsewhere, [layer, query, key], nonnegative: rows are divided by their
-// sums, a row of zeros becomes that of the identity, and removal is as above. Throws Error(kBadFile) for numbers that
-// are negative or not finite and for arrays of another shape, and Error(kUsage) for positions that are out of range.
+// Makes a graph from contributions computed elsewhere, [layer, query, key]: divides rows by their sums (a row of zeros
+// becomes that of the identity) and removes weights as above. Throws Error(kBadFile) for numbers that are negative or
+// not finite and for arrays of another shape, and Error(kUsage) for positions that are out of range.
 AttentionGraph contribution_graph(TensorView<const double> contributions, const ContributionOptions& options);
 
-// How far the terms of a whole layer are from being complete: the largest |y_i - x_i - sum_j T_ij - b| over the largest
-// |y_i|, over all numbers of all positions. About 1e-6 for the output of a float32 engine. `bias`: b, [hidden], which
-// is also multiplied by block_scale; if absent, the mean remainder over positions is used instead (with a single
-// position, this proves nothing). O(H n^2 w + n d^2), float64, one thread. Throws Error(kOther) for a chunk of a layer,
-// or shapes that do not match.
+// How far the terms of a whole layer are from complete: the largest |y_i - x_i - sum_j T_ij - b| over the largest
+// |y_i|, over all numbers of all positions. About 1e-6 for a float32 engine. `bias`: b, [hidden], which is also
+// multiplied by block_scale; if absent, the mean remainder over positions is used (with a single position, this proves
+// nothing). O(H n^2 w + n d^2), float64, one thread. Throws Error(kOther) for a chunk of a layer, or shapes that do not
+// match.
 double completeness_error(const LayerTerms& terms, std::span<const float> bias = {});
 
 }  // namespace attnflow

@@ -2,10 +2,10 @@
 //
 //   graph_benchmark [LAYERS HIDDEN HEADS KEY_HEADS WIDTH TOKENS [THREADS]]      default: SmolLM2-135M, 512 tokens
 //
-// The attention is causal. The timed work, as the median of several runs, is what ContributionGraphSink does with the
-// terms of all layers. As in a model, every layer has different numbers, so that each layer's terms come from memory,
-// not from a cache. tools/bench/contributions.py compares the times with those of a forward pass
-// (long_row_benchmark.cc) and of a simple PyTorch program for the same task.
+// Attention is causal. The timed work, as the median of several runs, is what ContributionGraphSink does with the terms
+// of all layers. Every layer has different numbers, so that its terms come from memory, as in a model, not from a
+// cache. tools/bench/contributions.py compares the times with those of a forward pass (long_row_benchmark.cc) and of a
+// simple PyTorch program.
 #include <fmt/format.h>
 
 #include <algorithm>

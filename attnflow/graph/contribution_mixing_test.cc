@@ -71,8 +71,7 @@ TEST(ContributionMixing, EqualsThePlainComputation) {
   for (const NormsForTest norms : {NormsForTest::kBefore, NormsForTest::kAfter, NormsForTest::kRmsAfter}) {
     for (const bool causal : {false, true}) {
       for (const std::size_t key_heads : {1U, 2U, 6U}) {
-        // 70 positions exceed one block of queries and one of forms; hidden sizes are and are not multiples of a
-        // vector.
+        // 70 positions exceed one block of queries and one of forms; hidden sizes are multiples of a vector or not.
         for (const std::size_t tokens : {1U, 7U, 70U}) {
           if (tokens == 70 && key_heads != 2) continue;
           const OwnedTerms layer = random_terms({.heads = 6,
@@ -240,7 +239,6 @@ TEST(ContributionMixing, MaskedColumnsAndDiscardSpareWhatTheResidualCarries) {
 
 TEST(ContributionMixing, ASmallPartOfALargeResidualKeepsItsDigits) {
   OwnedTerms layer = random_terms({.hidden = 32, .tokens = 5, .causal = true, .seed = 12})[0];
-  // As in the first token of decoders: a few coordinates of the residual stream are in the thousands.
   for (std::size_t i = 0; i < 5; ++i) {
     layer.residual(i, 7) += 3000.0F;
     layer.output(i, 7) = layer.residual(i, 7);
@@ -312,7 +310,6 @@ TEST(ContributionMixing, ShapesAndOrderOfChunksAreChecked) {
   terms = layer.terms();
   terms.query_begin = 3;
   expect_error(ErrorKind::kOther, {"at position 0, found queries from"}, [&] { rows.rows(terms); });
-  // A chunk that attends to later positions, whose values are missing.
   OwnedTerms part = layer.chunk(0, 4);
   part.attention = Tensor<float>({4, 4, 8}, std::vector<float>(128, 0.125F));
   expect_error(ErrorKind::kOther,

@@ -1,10 +1,10 @@
-// The loop over pairs of positions used by ALTI, IFR and value zeroing: tiles of keys, slices of their vectors, groups
-// of queries.
+// The loop over pairs of positions used by ALTI, IFR and value zeroing: tiles of keys, slices of vectors, groups of
+// queries.
 //
 // The vector that key j gives to a head, u_j^h = v_j^h O^h, is computed for kTileKeys keys at a time, in slices of the
-// hidden size that are as wide as a cache allows for all heads together. Queries are processed in groups of kGroup,
-// which share the loaded data of a key. Pairs without attention in any head are skipped: they have no T_ij, so nothing
-// above the diagonal of a causal model is computed.
+// hidden size as wide as a cache allows for all heads together. The kGroup queries of a group share a key's loaded
+// data. Pairs without attention in any head have no T_ij and are skipped: nothing above a causal model's diagonal is
+// computed.
 #pragma once
 
 #include <algorithm>
@@ -33,18 +33,15 @@ struct QueryGroup {
   const float* vectors = nullptr;  // [heads + 1, length]: u_j^h, then x_j if the key is a query of the chunk
 };
 
-// A part of the hidden size.
 struct Slice {
   std::size_t begin = 0;
   std::size_t length = 0;
 };
 
-// Computes u_j^h of the keys [first, first + count), followed by x_j for those that are queries of the chunk: vectors
-// [key, heads + 1, slice].
+// Computes u_j^h of `count` keys, followed by x_j for queries of the chunk: vectors [key, heads + 1, slice].
 void project_keys(const ContributionLayer& layer, std::size_t first, std::size_t count, const Slice& slice,
                   float* vectors);
 
-// One thread's workspace.
 class PairTiles {
  public:
   explicit PairTiles(const ContributionLayer& layer)
@@ -54,7 +51,6 @@ class PairTiles {
 
   static std::size_t tiles(const ContributionLayer& layer) { return (layer.positions + kTileKeys - 1) / kTileKeys; }
 
-  // The length of the slices of a vector, from left to right.
   static std::size_t slice_length(const ContributionLayer& layer) {
     const std::size_t fits = kTileFloats / (kTileKeys * (layer.heads + 1)) / kVectorBlock * kVectorBlock;
     return std::min(layer.stride, std::max(fits, kVectorBlock));

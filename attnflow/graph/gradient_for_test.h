@@ -21,7 +21,6 @@ inline Tensor<float> random_gradient(const AttentionStack& stack, double scale =
   return gradient;
 }
 
-// Passes a stack and its gradient to a sink as a model does, from the top layer down.
 inline void send_down(const AttentionStack& stack, const Tensor<float>& gradient, AttentionGradientSink& sink) {
   for (std::size_t l = stack.layers(); l >= 1; --l) {
     sink.layer({.layer = l, .attention = stack.layer(l), .attention_gradient = gradient[l - 1]});
@@ -35,7 +34,6 @@ inline AttentionGraph gradient_graph_of(const AttentionStack& stack, const Tenso
   return sink.take();
 }
 
-// G_l[q, k] computed by its definition, in long double.
 inline long double naive_gradient_weight(const AttentionStack& stack, const Tensor<float>& gradient, std::size_t l,
                                          std::size_t q, std::size_t k) {
   long double sum = 0.0L;
@@ -47,8 +45,7 @@ inline long double naive_gradient_weight(const AttentionStack& stack, const Tens
   return sum / static_cast<long double>(stack.heads());
 }
 
-// The published recurrence from layer m up to l: R = I; R <- R + G_k R, with each row of I + G_k divided by its sum if
-// `rule` is normalized. [n * n].
+// The published recurrence from layer m up to l, rows of I + G_k divided by their sums if `rule` says so. [n * n].
 inline std::vector<long double> naive_gradient_rollout(const AttentionStack& stack, const Tensor<float>& gradient,
                                                        std::size_t l, std::size_t m, ResidualRule rule) {
   const std::size_t n = stack.tokens();

@@ -24,8 +24,8 @@
 // little. A gradient of 0 gives A_l = I in both cases.
 //
 // Where the score is read. y depends on the top layer only through the positions that the output reads (the class
-// token; in a decoder, the last position), so G_L is 0 in all other rows, and only the rows of these positions carry
-// information about y. When the top layer alone is aggregated, other output tokens get the identity.
+// token; in a decoder, the last position). G_L is 0 in all other rows: when the top layer alone is aggregated, only the
+// rows of these positions carry information about y, and other output tokens get the identity.
 //
 // The other steps of mixing. Heads are fused by their mean; max, min and a single head are not defined here. Masking
 // sets columns of G to 0: such a token passes on only what the residual brings. Discarding sets the smallest share of
@@ -37,8 +37,7 @@
 // All arithmetic is float64, with heads in order: the same input gives the same bits.
 //
 // References:
-//   H. Chefer, S. Gur and L. Wolf, Generic Attention-model Explainability for Interpreting Bi-Modal and Encoder-Decoder
-//     Transformers, ICCV 2021: https://arxiv.org/abs/2103.15679
+//   H. Chefer, S. Gur and L. Wolf, ICCV 2021, as above: https://arxiv.org/abs/2103.15679
 //
 // Example:
 //
@@ -72,13 +71,12 @@ struct GradientMixingOptions {
 Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
                                 const GradientMixingOptions& options = {});
 
-// A sink that keeps one matrix per layer, computed from attention and gradients: O(L n^2) memory, independent of the
-// number of heads.
+// A sink that keeps one matrix per layer: O(L n^2) memory, independent of the number of heads.
 class GraphOfGradientsSink : public AttentionGradientSink {
  public:
   explicit GraphOfGradientsSink(std::size_t layers) : layers_(layers), seen_(layers, false) {}
-  // Accepts layers in any order, each once. Throws as the computation of the matrix does, and Error(kOther) for a layer
-  // that does not exist, has come before, or has a different number of tokens.
+  // Accepts layers in any order. Throws as the computation of the matrix does, and Error(kOther) for a layer that does
+  // not exist, has come before, or has a different number of tokens.
   void layer(const LayerGradients& gradients) final;
   // Returns the graph. Throws Error(kOther) unless every layer has come. Call once.
   virtual AttentionGraph take();
@@ -94,7 +92,6 @@ class GraphOfGradientsSink : public AttentionGradientSink {
   std::vector<bool> seen_;
 };
 
-// Collects G_l of every layer.
 class GradientGraphSink : public GraphOfGradientsSink {
  public:
   // Throws Error(kUsage) for a rule that adds no identity.
@@ -108,13 +105,13 @@ class GradientGraphSink : public GraphOfGradientsSink {
 };
 
 // The baseline of receptive-field normalization for a graph whose rows need not sum to 1: every row's sum is spread
-// evenly over the keys that the query attends to, which are all of them or, if causal, the keys 0..q. The residual is
-// unchanged: if it is contained, the diagonal is kept and the rest of the row is spread over the other keys. For rows
-// that sum to 1 and a separate residual, this is uniform_graph(). O(L n^2).
+// evenly over the keys that the query attends to (all or, if causal, the keys 0..q). A contained residual stays: the
+// diagonal is kept and the rest of the row is spread over the other keys. For rows that sum to 1 and a separate
+// residual, this is uniform_graph(). O(L n^2).
 AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal);
 
-// Throws Error(kOther) unless attention and its gradient are [head, token, token] of the same shape, and
-// Error(kBadFile) for attention that is negative and numbers that are not finite.
+// Throws Error(kOther) unless attention and its gradient are [head, token, token] of one shape, and Error(kBadFile) for
+// attention that is negative and numbers that are not finite.
 void check_layer_gradients(const LayerGradients& gradients);
 
 }  // namespace attnflow

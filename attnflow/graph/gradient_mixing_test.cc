@@ -88,7 +88,6 @@ TEST(GradientGraph, NoGradientIsTheIdentity) {
     EXPECT_EQ(gradient_graph_of(stack, zero, {.residual_rule = rule}).top(1),
               Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));
   }
-  // The same holds for a gradient that is negative everywhere.
   Tensor<float> negative(stack.weights().shape());
   for (float& g : negative.span()) g = -1.0F;
   EXPECT_EQ(gradient_graph_of(stack, negative).top(1), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));

@@ -1,5 +1,3 @@
-// What graphs refuse, in whole sentences.
-
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -23,7 +23,6 @@
 
 namespace attnflow::internal {
 
-// Returns c_ij, [query, position]; `layer` must have kFirst and the values of all positions.
 Tensor<double> ifr_contributions(const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -6,14 +6,13 @@
 //     T_ij = sum_h a_ij^h (v_j^h O^h)                 the vector that position j writes into position i
 //     y_i = x_i + sum_j T_ij + b                      the residual stream after the block
 //
-// where b is the part that comes from no position: the projection's bias. There are H heads, of which G have their own
-// values; head h uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h.
-// If an RMS norm is applied to the block's output before it is added (Gemma 2), T_ij is the result of that norm with
-// its actual sigma_i: its scale is folded into O^h, and T_ij must be multiplied by block_scale_i = 1 / sigma_i.
+// where b, the projection's bias, comes from no position. There are H heads, of which G have their own values; head h
+// uses those of key-value head h G / H. A scale of the block's output (layer scale) is folded into O^h. If an RMS norm
+// is applied to the block's output before it is added (Gemma 2), T_ij is the result of that norm with its actual
+// sigma_i: its scale is folded into O^h, and T_ij must be multiplied by block_scale_i = 1 / sigma_i.
 //
 // In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is passed on as it is; in those whose norm comes
-// after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these
-// terms.
+// after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these.
 //
 // References: graph/norm_contributions.h.
 //
@@ -47,7 +46,7 @@ struct NormTerms {
   double epsilon = 0.0;
 };
 
-// One layer for the queries [query_begin, query_begin + q). All views are valid only during the call that passes them.
+// One layer for the queries [query_begin, query_begin + q). Views are valid only during the call.
 struct LayerTerms {
   std::size_t layer = 0;  // 1 for the first
   std::size_t query_begin = 0;

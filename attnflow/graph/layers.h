@@ -13,13 +13,11 @@
 
 namespace attnflow {
 
-// Returns the requested layers in a graph of `layer_count` layers, increasing and unique: `layers`, or all of
-// start_layer + 1 ... layer_count if it is empty. Throws Error(kUsage) for a layer outside (start_layer, layer_count],
-// or start_layer >= layer_count.
+// Returns `layers`, increasing and unique, or all of start_layer + 1 ... layer_count if it is empty. Throws
+// Error(kUsage) for a layer outside (start_layer, layer_count], or start_layer >= layer_count.
 std::vector<std::size_t> resolve_layers(const std::vector<std::size_t>& layers, std::size_t start_layer,
                                         std::size_t layer_count);
 
-// Throws Error(kUsage) for an output token that is not one of `tokens` positions.
 void check_output_token(std::size_t position, std::size_t tokens);
 
 }  // namespace attnflow

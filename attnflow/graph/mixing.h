@@ -25,8 +25,8 @@
 // W_l may come from elsewhere (graph/gradient_mixing.h). If its rows do not sum to 1, the residual is added by another
 // rule (ResidualRule), which is stored in the graph: top() and below() give the matrices.
 //
-// A single head follows the paper's appendix: head k in the top layer, and the mean over heads in the layers below it.
-// Then a layer has two matrices: one for when it is the top layer of a query, and one for when it is below the top.
+// A single head follows the paper's appendix: head k in the top layer, the mean over heads below it. So a layer has two
+// matrices: one for when it is the top layer of a query, and one for when it is below the top.
 //
 // All arithmetic is float64, in a fixed order: the same input gives the same bits.
 //
@@ -76,14 +76,13 @@ struct MixingOptions {
   WeightRemoval removal() const { return {mask_columns, discard, discard_keeps}; }
 };
 
-// Throws Error(kUsage) unless `residual` is in [0, 1].
 void check_residual(double residual);
 
 // How a layer is mixed when it is below the top layer: there, a single head becomes the mean of all heads.
 MixingOptions below_top(MixingOptions options);
 
-// Step 1 alone: [head, query, key] -> [query, key], for the queries from `query_begin` on. O(H n^2). Throws
-// Error(kUsage) if kSingle names a head that does not exist.
+// Step 1 alone: [head, query, key] -> [query, key], for queries from `query_begin` on. O(H n^2). Throws Error(kUsage)
+// if kSingle names a head that does not exist.
 Tensor<double> fuse_heads(TensorView<const float> attention, HeadFusion fusion, std::size_t head = 0,
                           std::size_t query_begin = 0);
 Tensor<double> fuse_heads(TensorView<const double> attention, HeadFusion fusion, std::size_t head = 0,
@@ -97,15 +96,14 @@ Tensor<double> fused_weights(TensorView<const float> attention, const MixingOpti
 Tensor<double> fused_weights(TensorView<const double> attention, const MixingOptions& options,
                              std::size_t query_begin = 0);
 
-// Steps 2 to 4 on the result of fuse_heads(): fused_weights() in two parts, for callers that do not keep the heads
-// until the columns to mask are known. O(n^2). Throws Error(kUsage) as above.
+// Steps 2 to 4 on the result of fuse_heads(), for callers that must drop the heads before they know the columns to
+// mask. O(n^2). Throws Error(kUsage) as above.
 Tensor<double> finish_fused(Tensor<double> weights, const MixingOptions& options, std::size_t query_begin = 0);
 
-// fused_weights() for some rows of a layer, as provided by models that process a prompt in chunks: the keys may end
-// before the last position, and masked positions may lie beyond them. Rows are handled independently, so the result is,
-// to the bit, what fused_weights() gives for them as part of the whole layer. Throws Error(kUsage) for discard, whose
-// smallest weights are those of a whole layer, and for positions in discard_keeps beyond the keys; Error(kBadFile) as
-// above.
+// fused_weights() for some rows of a layer, for models that process a prompt in chunks: keys may end before the last
+// position, and masked positions may lie beyond them. The result is, to the bit, what fused_weights() gives for these
+// rows of the whole layer. Throws Error(kUsage) for discard, whose smallest weights are those of a whole layer, and for
+// positions in discard_keeps beyond the keys; Error(kBadFile) as above.
 Tensor<double> fused_rows(TensorView<const float> attention, const MixingOptions& options, std::size_t query_begin);
 
 // Step 5 for one row, of the query at `position`: (1 - rho) W + rho I. Throws as below.
@@ -136,7 +134,6 @@ ResidualRule flow_rule(ResidualRule rule);
 // Step 5 by any rule; only kConvex uses rho.
 Tensor<double> add_residual(TensorView<const double> weights, ResidualRule rule, double residual);
 
-// The matrices of all layers.
 struct AttentionGraph {
   Tensor<double> weights;        // W_l, [layer, query, key], as the top layer of a query: the values of `raw`
   Tensor<double> weights_below;  // W_l when it is below the top layer; empty if that is the same
@@ -156,14 +153,13 @@ struct AttentionGraph {
   }
 };
 
-// A sink that keeps the fused matrices: O(L n^2) memory instead of O(L H n^2). `tokens`: n if layers come in chunks of
+// A sink that keeps the fused matrices: O(L n^2) memory, not O(L H n^2). `tokens`: n if layers come in chunks of
 // queries (without discard); 0 if they come whole.
 class GraphSink : public AttentionSink {
  public:
   GraphSink(std::size_t layers, MixingOptions options, std::size_t tokens = 0)
       : layers_(layers), tokens_(tokens), options_(std::move(options)) {}
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override;
-  // A whole layer from a file.
   void layer(std::size_t layer, TensorView<const double> attention);
   // Returns the graph. Call once. Missing rows are not an error: they are 0. Without any layer, the graph is empty.
   AttentionGraph take();
@@ -178,7 +174,6 @@ class GraphSink : public AttentionSink {
   AttentionGraph graph_;
 };
 
-// The graph of a whole stack.
 AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options = {});
 AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOptions& options = {});
 

@@ -10,7 +10,6 @@
 namespace attnflow::mixing_test {
 namespace {
 
-// Two heads over two positions.
 const Tensor<float> kTwoHeads({2, 2, 2}, {0.25F, 0.75F, 1.0F, 0.0F, 0.75F, 0.25F, 0.5F, 0.5F});
 
 TEST(FuseHeads, MeanMaxMinAndOneHead) {
@@ -33,7 +32,6 @@ TEST(FusedWeights, MaskColumnsMovesTheRestUpAndLetsEmptyRowsKeepThemselves) {
   const Tensor<float> one({1, 3, 3}, {1.0F, 0.0F, 0.0F, 0.5F, 0.5F, 0.0F, 0.5F, 0.25F, 0.25F});
   MixingOptions options{.mask_columns = {0}};
   EXPECT_EQ(fused_weights(one.view(), options), Tensor<double>({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
-  // Rows of a chunk know their positions, and rows that no step changed stay as they are.
   const Tensor<float> rows({1, 2, 3}, {0.0F, 0.0F, 0.0F, 1.0F, 0.0F, 0.0F});
   EXPECT_EQ(fused_rows(rows.view(), options, 1), Tensor<double>({2, 3}, {0, 0, 0, 0, 0, 1}));
   options.mask_columns = {3};
@@ -52,7 +50,6 @@ TEST(FusedWeights, DiscardTakesTheSmallestOfTheWholeMatrix) {
   EXPECT_EQ(weights(2, 0), 0.0);
   EXPECT_EQ(weights(2, 1), 1.0);
   EXPECT_EQ(weights(2, 2), 0.0);
-  // With the first column exempt, the next smallest go instead.
   options.discard_keeps = {0};
   const Tensor<double> kept = fused_weights(one.view(), options);
   EXPECT_GT(kept(1, 0), 0.0);

@@ -62,7 +62,6 @@ void add_tile(const ContributionLayer& layer, std::size_t first, std::size_t cou
   }
 }
 
-// Computes |T_ij| of one query and all keys that it uses.
 void lengths_of_query(const ContributionLayer& layer, std::size_t query, const GramBlocks& grams,
                       std::vector<double>& attention, double* out) {
   attention.resize(layer.heads * kFormBlock);

@@ -9,22 +9,22 @@
 //
 //     |T_ij|^2 = sum_(h, h') a_ij^h a_ij^h' (u_j^h . u_j^h').
 //
-// Instead of n^2 vectors of d numbers, n matrices of H^2 are computed. On the diagonal, the vector itself is computed,
-// once per position. Gram matrices and forms are float64: lengths are accurate to float32 precision as long as the
-// heads do not cancel each other in nearly all digits.
+// So n matrices of H^2 numbers are computed instead of n^2 vectors of d. On the diagonal, the vector itself is
+// computed, once per position. Gram matrices and forms are float64: lengths are accurate to float32 precision as long
+// as the heads do not cancel each other in nearly all digits.
 //
 // GlobEnc (Modarressi et al., section 3.1, equations 8 to 10; N_Enc in the paper). In BERT, a second residual
-// connection and a second norm follow the feed-forward net. The second norm partly undoes the first one's uneven scale.
-// The net is left out, and F'_ij, which is F_ij after the first norm, continues along the second residual and through
-// the linearized second norm:
+// connection and a second norm follow the feed-forward net, and the second norm partly undoes the first one's uneven
+// scale. The net is left out, and F'_ij, which is F_ij after the first norm, continues along the second residual and
+// through the linearized second norm:
 //
 //     c_ij = | (F'_ij - mean F'_ij) / sigma'_i gamma' |.
 //
-// sigma'_i belongs to the true input of the second norm, including the net. It is common to row i and cancels when that
-// is divided by its sum, so it need not be known. Both norms are folded into O^h and x (FoldedNorms::kBoth).
+// sigma'_i belongs to the true input of the second norm, including the net. It is common to row i and cancels in the
+// division by the row's sum, so it need not be known. Both norms are folded into O^h and x (FoldedNorms::kBoth).
 //
-// Needs: values, output projection, residual; the norm after the block, if there is one; for GlobEnc, both norms.
-// Time: n d^2 for the vectors, n H^2 d / 2 for the matrices, n^2 H^2 / 2 for the forms (half of that in causal models).
+// Needs: values, output projection, residual; the norm after the block, if there is one; for GlobEnc, both norms. Time:
+// n d^2 for the vectors, n H^2 d / 2 for the matrices, n^2 H^2 / 2 for the forms (half of that in causal models).
 // Memory: n H (H + 1) / 2 numbers, and one tile per thread.
 //
 // References:
@@ -48,8 +48,7 @@ namespace attnflow::internal {
 // position], with those of two different heads doubled (graph/contribution_kernels.h).
 using GramBlocks = std::vector<std::vector<double>>;
 
-// Returns c_ij, [query, position]; `layer` has the values of the chunk alone. Adds the chunk's matrices to `grams`,
-// which holds those of earlier positions.
+// Returns c_ij, [query, position]; `layer` has the chunk's values. Adds the chunk's matrices to `grams`.
 Tensor<double> norm_contributions(const ContributionLayer& layer, GramBlocks& grams);
 
 }  // namespace attnflow::internal

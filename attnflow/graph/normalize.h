@@ -29,15 +29,15 @@ std::vector<double> normalize_rows(TensorView<double> values);
 inline constexpr double kSmallestBaseline = 1e-6;
 
 // Receptive-field normalization. In a decoder the earliest tokens are visible to every later position, in every layer,
-// so they collect mass whatever the weights are. Dividing each value by the same method's value under uniform attention
-// with the same mask, U[i, j], removes exactly that bias; then rows are normalized:
+// so they collect mass whatever the weights are. Dividing each value by U[i, j], the same method's value under uniform
+// attention with the same mask, removes exactly that bias; then rows are normalized:
 //
 //     V'[i, j] = (V[i, j] / U[i, j]) / sum_j (V[i, j] / U[i, j]).
 //
-// Abnar & Zuidema (2020, section 5) call for a normalization by receptive field in decoders and give no formula; under
-// uniform attention, this one gives the uniform distribution over the tokens visible to i. If U[i, j] <
-// kSmallestBaseline, the result is 0 and, if V[i, j] > 0, the pair is counted. Returns the factor by which each value
-// was multiplied, and the number of pairs counted.
+// Abnar & Zuidema (2020, section 5) call for such a normalization in decoders and give no formula; under uniform
+// attention, this one gives the uniform distribution over the tokens visible to i. If U[i, j] < kSmallestBaseline, the
+// result is 0 and, if V[i, j] > 0, the pair is counted. Returns the factor by which each value was multiplied, and the
+// number of pairs counted.
 struct ReceptiveField {
   Tensor<double> scale;     // V' = V * scale, so that errors can be scaled alike
   std::size_t flagged = 0;  // pairs with a value and no usable baseline
@@ -47,8 +47,8 @@ ReceptiveField normalize_receptive_field(TensorView<double> values, TensorView<c
 // Groups of positions in increasing order, a partition of 0..n-1: the pieces of one word, or a single position.
 using TokenGroups = std::vector<std::vector<std::size_t>>;
 
-// Words of an attention-like matrix [output_token, input_token]: columns of a group are summed (the attention to a word
-// is the sum over its pieces), and rows of a group are averaged (a word attends as its pieces do on average).
+// Words of an attention-like matrix [output_token, input_token]: columns of a group are summed (attention to a word),
+// and rows of a group are averaged (a word attends as its pieces do on average).
 Tensor<double> sum_columns(TensorView<const double> values, const TokenGroups& groups);
 Tensor<double> average_rows(TensorView<const double> values, const TokenGroups& groups);
 

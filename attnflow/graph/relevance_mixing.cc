@@ -11,7 +11,6 @@ namespace attnflow {
 
 namespace {
 
-// Throws unless all shapes match.
 void check_streams(const LayerGradients& gradients) {
   check_layer_gradients(gradients);
   const std::size_t n = gradients.attention.extent(1);
@@ -23,7 +22,6 @@ void check_streams(const LayerGradients& gradients) {
             n, shape_to_string(stream), shape_to_string(gradients.output_gradient.shape()));
 }
 
-// Returns x_i . g_i.
 double stays(const LayerGradients& gradients, std::size_t i) {
   const std::size_t hidden = gradients.residual.extent(1);
   const float* x = gradients.residual.data() + i * hidden;
@@ -56,7 +54,6 @@ void remove(Tensor<double>& weights, const WeightRemoval& removal) {
 
 double share_of(double negative, double all) { return all == 0.0 ? 0.0 : negative / all; }
 
-// Sets the residual's rule, and the unit in which no row sums to more than 1.
 void finish(AttentionGraph& graph) {
   graph.residual_rule = ResidualRule::kContainedNormalized;
   const std::size_t n = graph.tokens();

@@ -17,12 +17,11 @@
 // If one head takes something from a position and another gives it back, both then count. According to measurements
 // (docs/edges.md), flow is better with separate arcs for heads, and rollout with their sum.
 //
-// E_ij is in units of s, which are mostly logits: the amount that flows from position j of a layer's input to position
-// i of its output and on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is
-// about s in every layer. In layers whose norm comes after the block (BERT), y_i is the sum before that norm, so no
-// norm has to be linearized: its rule is part of g_i. In layers whose feed-forward net is parallel to attention
-// (GPT-NeoX), x_i is multiplied not by the gradient at y_i but by the gradient along every path past attention, which
-// includes those through the net.
+// E_ij is in units of s, mostly logits: the amount that flows from position j of a layer's input to position i of its
+// output and on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in
+// every layer. In layers whose norm comes after the block (BERT), y_i is the sum before that norm, whose rule is part
+// of g_i, so no norm has to be linearized. In layers whose feed-forward net is parallel to attention (GPT-NeoX), x_i is
+// multiplied not by the gradient at y_i but by the gradient along every path past attention, including through the net.
 //
 // Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: only attention, its
 // gradient, and the dot products x_i . g_i. O(H n^2 + n d) per layer, O(L n^2) memory; the model does the backward
@@ -32,9 +31,9 @@
 // a row of zeros becomes that of the identity), so that rollout gives the shares of the prediction that go back to the
 // inputs. As capacities, for flow: W is used unchanged (ResidualRule::kContained), so that arcs of positions that the
 // prediction does not use carry next to nothing, and the maximum flow from the output to an input is the most relevance
-// that can be routed to it, in units of s. Capacities must sum to at most 1 for the laws of flow (flow/flow.h), so the
-// weights of all layers are divided by AttentionGraph::unit, a power of two, which causes no rounding; multiplied by
-// it, values are in units of s.
+// that can be routed to it. Capacities must sum to at most 1 for the laws of flow (flow/flow.h), so the weights of all
+// layers are divided by AttentionGraph::unit, a power of two, which causes no rounding; multiplied by it, values are in
+// units of s.
 //
 // The negative part, which speaks against s, is not in the graph; negative_share() gives its share. Removal sets
 // weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at a position; nothing is renormalized.
@@ -72,7 +71,6 @@
 
 namespace attnflow {
 
-// The part that is clipped at zero: the sum over all heads and what stays at a position, or each head separately.
 enum class RelevanceParts : std::uint8_t { kTogether, kByHead };
 
 // Returns E of one layer, [query, key]. Throws Error(kBadFile) for attention that is negative and numbers that are not
@@ -92,11 +90,9 @@ struct RelevanceGraph {
   AttentionGraph graph;
   double negative_share = 0.0;  // as RelevanceGraphSink::negative_share()
 };
-// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions that are out of
-// range.
+// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions out of range.
 RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal = {});
 
-// A sink that keeps W of every layer.
 class RelevanceGraphSink : public GraphOfGradientsSink {
  public:
   explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {},

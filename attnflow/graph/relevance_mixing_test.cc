@@ -57,7 +57,6 @@ struct Layers {
     parts.push_back(stays);
     return parts;
   }
-  // E by its definition.
   long double relevance(std::size_t l, std::size_t i, std::size_t j) const {
     const std::vector<long double> all = parts(l, i, j);
     return std::accumulate(all.begin(), all.end(), 0.0L);

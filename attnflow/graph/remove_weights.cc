@@ -17,7 +17,6 @@ void check_positions(const std::vector<std::size_t>& positions, std::size_t n, c
   }
 }
 
-// Sets the columns of these keys to 0. Returns which rows this changed.
 std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::size_t>& keys) {
   std::vector<bool> changed(matrix.extent(0), false);
   for (const std::size_t k : keys) {
@@ -29,7 +28,6 @@ std::vector<bool> mask_columns(Tensor<double>& matrix, const std::vector<std::si
   return changed;
 }
 
-// Sets the smallest share of all weights to 0, except those of the keys `keep`, and marks the rows that this changed.
 void discard_smallest(Tensor<double>& matrix, double share, const std::vector<std::size_t>& keep,
                       std::vector<bool>& changed) {
   const std::size_t n = matrix.extent(1);

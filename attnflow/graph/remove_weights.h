@@ -16,8 +16,7 @@ void check_removal(const WeightRemoval& removal, std::size_t keys);
 // diagonal still counts in discard's share, as n weights of 0.
 enum class Diagonal { kGoes, kStays };
 
-// Checks and performs the removal for the rows from `query_begin` on, which attend to keys up to the last of them.
-// Returns which rows it changed.
+// Checks and performs the removal for rows from `query_begin` on, with keys up to the last. Returns which rows changed.
 std::vector<bool> remove_weights(Tensor<double>& matrix, const WeightRemoval& removal, Diagonal diagonal,
                                  std::size_t query_begin = 0);
 // Likewise, and applies renormalize_row() to the rows that it changed.

@@ -15,7 +15,6 @@ class StackReplay : public AttentionReplay {
   std::size_t layers() const override { return stack_.layers(); }
   std::size_t heads() const override { return stack_.heads(); }
   std::size_t tokens() const override { return stack_.tokens(); }
-  // Keys end after the last one that these queries attend to.
   void rows(std::size_t layer, std::size_t begin, std::size_t end, AttentionSink& sink) override {
     rows_asked += end - begin;
     Tensor<float> chunk({heads(), end - begin, end});

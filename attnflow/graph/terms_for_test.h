@@ -1,5 +1,4 @@
-// Seeded random terms of layers, complete by construction, and a simple float64 computation of their contributions that
-// stores all vectors.
+// Seeded random terms of layers, complete by construction, and their contributions in float64 by storing all vectors.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +31,6 @@ struct RandomTermsOptions {
   std::uint64_t seed = 1;
 };
 
-// Owns the data that the terms of a layer view.
 struct OwnedTerms {
   Tensor<float> attention, values, projection, residual, output, scale, shift, second_scale, second_shift;
   std::vector<float> bias;
@@ -79,7 +77,6 @@ struct OwnedTerms {
   }
 };
 
-// T_ij [query, key, hidden] in float64.
 inline Tensor<double> plain_terms(const OwnedTerms& layer) {
   const std::size_t heads = layer.attention.extent(0);
   const std::size_t n = layer.attention.extent(1);
@@ -143,7 +140,6 @@ inline std::vector<OwnedTerms> random_terms(const RandomTermsOptions& options) {
   return layers;
 }
 
-// A norm of rows with the statistics of `like`, with or without its shift.
 inline std::vector<double> plain_norm(const std::vector<double>& row, const std::vector<double>& like,
                                       const Tensor<float>& scale, const Tensor<float>* shift, bool rms) {
   const auto d = static_cast<double>(row.size());

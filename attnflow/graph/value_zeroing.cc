@@ -48,7 +48,6 @@ double cosine_distance(std::span<const float> a, std::span<const float> b) {
   return squares / 2.0;
 }
 
-// Pairs waiting to be passed through the rest of the layer.
 class ZeroedRows {
  public:
   ZeroedRows(const LayerTerms& terms, std::size_t hidden, Tensor<double>& result)

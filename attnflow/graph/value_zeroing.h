@@ -8,13 +8,13 @@
 //
 //     c_ij = 1 - cos(y'_i, y'_i without j).
 //
-// The residual stream and the attention weights are unchanged, so only y_i - T_ij has to be computed, from which the
-// rest of the layer computes y'_i without j. 1 - cos(a, b) is computed as |a / |a| - b / |b||^2 / 2, in float64, so
-// that small changes keep their digits.
+// The residual stream and the attention weights are unchanged, so only y_i - T_ij is computed, and the rest of the
+// layer turns it into y'_i without j. 1 - cos(a, b) is computed as |a / |a| - b / |b||^2 / 2, in float64, so that small
+// changes keep their digits.
 //
-// Needs: values, output projection, output, and the rest of the layer as a function.
-// Time: n times the rest of the layer (half of that in causal models), by far the most of all methods. Memory: as many
-// rows as there are pairs in a tile.
+// Needs: values, output projection, output, and the rest of the layer as a function. Time: n times the rest of the
+// layer (half of that in causal models), by far the most of all methods. Memory: as many rows as there are pairs in a
+// tile.
 //
 // References:
 //   H. Mohebbi, W. Zuidema, G. Chrupala and A. Alishahi, Quantifying Context Mixing in Transformers, EACL 2023:
@@ -27,8 +27,7 @@
 
 namespace attnflow::internal {
 
-// Returns c_ij, [query, position]; `layer` must have kNone and the values of all positions, and be made from `terms`,
-// which must have `rest`.
+// Returns c_ij, [query, position]; `layer`, made from `terms` with `rest`, must have kNone and all positions' values.
 Tensor<double> value_zeroing(const LayerTerms& terms, const ContributionLayer& layer);
 
 }  // namespace attnflow::internal

@@ -1,4 +1,3 @@
-// Request errors, in the API's form.
 #pragma once
 
 #include <cstddef>

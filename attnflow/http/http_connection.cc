@@ -24,14 +24,12 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{16} << 10U;
 constexpr std::size_t kWriteBytes = std::size_t{64} << 10U;
-// Bytes that may arrive after a request that is being worked on, before its response: beyond that, the connection is
-// not read any further.
+// Bytes that may arrive after a request before its response: beyond that, the connection is not read any further.
 constexpr std::size_t kMaxBytesAhead = std::size_t{64} << 10U;
 // Time and bytes that a client may still send to a closing connection before its response would be lost.
 constexpr milliseconds kLinger{1'000};
 constexpr std::size_t kMaxLingerBytes = std::size_t{4} << 20U;
 
-// "Not Found".
 std::string_view status_text(unsigned status) {
   // RFC 9110 has renamed two that Boost still calls by their old names.
   if (status == 413) return "Content Too Large";
@@ -154,7 +152,6 @@ void HttpConnection::start(bool overloaded) {
   read();
 }
 
-// The server is about to end: does not wait for clients that have not sent a request.
 void HttpConnection::begin_end() {
   error_code ignored;
   if (state_ == State::kIdle && socket_.available(ignored) == 0) close();
@@ -244,8 +241,7 @@ void HttpConnection::begin_request() {
   state_ = State::kIdle;
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(hub_->options.max_header_bytes));
-  // The handler sets the limit when it knows the request. (none means no limit in the documentation, but 0 in Boost
-  // 1.74.)
+  // The handler sets the limit when it knows the request. (none means 0 in Boost 1.74, despite the documentation.)
   parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
   waits_since_ = Clock::now();
   set_deadline(first_ ? hub_->options.header_timeout : hub_->options.idle_timeout);
@@ -349,7 +345,7 @@ void HttpConnection::refuse_malformed(error_code error) {
   }
 }
 
-// Decides, once the header has arrived, whether to accept the request; if not, answers it.
+// Answers a request that is not accepted.
 bool HttpConnection::admit() {
   const auto& header = parser_->get();
   request_ = HttpRequest{};
@@ -403,8 +399,7 @@ bool HttpConnection::admit() {
   return true;
 }
 
-// Sends a response that ends the connection; the client's remaining data is discarded.
-// Always returns false, for admit().
+// Discards the client's remaining data. Always returns false, for admit().
 bool HttpConnection::refuse(HttpResponse response) {
   if (state_ == State::kWork || state_ == State::kClosing || state_ == State::kClosed) return false;
   state_ = State::kWork;
@@ -437,7 +432,6 @@ void HttpConnection::add_part(const std::string& part) {
   put(fmt::format("{:x}\r\n{}\r\n", part.size(), part));
 }
 
-// Small pieces are combined into one write.
 void HttpConnection::put(std::string piece) {
   if (piece.empty()) return;
   if (out_.empty()) {
@@ -463,8 +457,7 @@ void HttpConnection::write() {
     return;
   }
   writing_ = true;
-  // Pending data belongs to a response or an event: the deadline is that of this piece, and of all pieces pending with
-  // it.
+  // The deadline is that of this piece, and of all pieces of a response or an event pending with it.
   const HttpServerOptions& options = hub_->options;
   const milliseconds whole(1'000 * put_ / options.slowest_bytes_per_second);
   set_deadline(std::min(Clock::now(), put_since_ + whole) + options.write_timeout);
@@ -498,7 +491,6 @@ void HttpConnection::on_written(error_code error, std::size_t n) {
   write();
 }
 
-// The response has been handed to the network.
 void HttpConnection::answered() {
   if (close_after_) {
     close();

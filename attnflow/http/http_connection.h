@@ -1,5 +1,4 @@
-// One connection of an HttpServer, and the state shared by all connections. Internal to http/; http_server.h describes
-// the behavior.
+// One connection of an HttpServer, and the state shared by all connections (http_server.h describes the behavior).
 //
 // A connection reads a request, waits for its response, writes it, and starts over. One read is always pending (unless
 // a client has sent too much ahead), and at most one write. Everything here runs on the server's single thread, except
@@ -89,7 +88,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   using ExchangePointer = std::shared_ptr<Exchange>;
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-  // Reading.
   void begin_request();
   void read();
   void on_read(boost::system::error_code error, std::size_t n);
@@ -111,7 +109,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void stop_exchange(StopReason why);
   HttpResponse stop_problem(StopReason why) const;
 
-  // Writing.
   std::string head_of(HttpResponse& response, bool keep_alive, const std::string& framing) const;
   void add_part(const std::string& part);
   void put(std::string piece);

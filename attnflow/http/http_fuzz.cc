@@ -1,5 +1,3 @@
-// Fuzz target: arbitrary bytes as a request, for the parser that connections use and the checks that guard them. Built
-// by ./dev fuzz.
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -16,7 +14,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// Builds the request as a connection passes it to the checks.
 attnflow::HttpRequest request_of(const http::request<http::string_body>& given) {
   attnflow::HttpRequest request;
   request.method = std::string(given.method_string());

@@ -93,7 +93,6 @@ class HttpServer::Impl : public std::enable_shared_from_this<HttpServer::Impl> {
     asio::post(hub_->io, [self = shared_from_this()] { self->begin_end(); });
   }
 
-  // Handles events left over from run(): responses to clients that are gone.
   void drain() {
     hub_->io.restart();
     hub_->io.poll();

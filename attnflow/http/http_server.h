@@ -10,9 +10,9 @@
 // was stopped by its time limit or by the server's shutdown.
 //
 // Places. Connections without a request, with only part of a header, or whose rejection is being sent, do not block new
-// clients: when no place is left, overall or for one address, the one that has waited longest is closed in favor of the
-// newcomer. It is chosen from the same address if that is at its limit, otherwise from the address with the most
-// connections. So a client that opens many idle connections closes its own.
+// clients: when no place is left, overall or for one address, the one that has waited longest is closed. It is chosen
+// from the newcomer's address if that is at its limit, otherwise from the address with the most connections. So a
+// client that opens many idle connections closes its own.
 //
 // Limits, each with its own response: header size (431), body size (413, before the body is read if its length is
 // given), bodies being read at the same time (503), connections (503), time for a header and a body to arrive (408, or
@@ -58,7 +58,6 @@ struct HttpServerOptions {
 
 enum class StopReason { kNone, kClientLeft, kTimeLimit, kShutdown };
 
-// The error kind and message sent to a client whose work was stopped.
 struct StopWords {
   const char* kind;
   const char* message;
@@ -99,8 +98,7 @@ struct HttpHandler {
 
 class HttpServer {
  public:
-  // Binds and listens. Throws Error(kOther) if the address does not exist here or the port is taken; the message says
-  // which.
+  // Binds and listens. Throws Error(kOther) saying that the address does not exist here or the port is taken.
   HttpServer(const HttpServerOptions& options, HttpHandler handler);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -108,7 +106,6 @@ class HttpServer {
   ~HttpServer();
 
   std::uint16_t port() const;
-  // "http://127.0.0.1:8080/".
   std::string url() const;
   // Serves until stop() is called from another thread, then shuts down as above. Call it once.
   void run();

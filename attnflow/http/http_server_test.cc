@@ -25,7 +25,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A connection that sends arbitrary data.
 class Client {
  public:
   explicit Client(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -50,7 +49,6 @@ class Client {
       sent += static_cast<std::size_t>(n);
     }
   }
-  // Reads until `end` has arrived, or the connection is closed.
   std::string hear(const std::string& end = "\x01") {
     std::size_t at = heard_.find(end);
     while (at == std::string::npos) {
@@ -66,7 +64,6 @@ class Client {
     heard_.erase(0, size);
     return result;
   }
-  // Reads at most `most` of the bytes available; 0 at the end.
   std::size_t take(std::size_t most) const {
     std::string piece(most, '\0');
     const ssize_t n = ::recv(socket_, piece.data(), piece.size(), 0);
@@ -88,7 +85,6 @@ HttpResponse text(const std::string& body, unsigned status = 200) {
   return response;
 }
 
-// A server whose responses the test defines.
 class ServerTest : public testing::Test {
  protected:
   void start(std::function<void(std::shared_ptr<HttpExchange>)> handle, const HttpServerOptions& options = {}) {
@@ -114,7 +110,6 @@ class ServerTest : public testing::Test {
     server_.reset();
   }
   std::uint16_t port() const { return server_->port(); }
-  // What a client hears that sends this.
   std::string ask(const std::string& request, const std::string& end = "\x01") const {
     Client client(port());
     client.say(request);
@@ -265,7 +260,6 @@ TEST_F(ServerTest, LongAnswersArriveWhole) {
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, body.size());
 }
 
-// Each piece is received in time, but the whole response would take hours.
 TEST_F(ServerTest, AnswersTakenDropByDropAreGivenUp) {
   const std::size_t size = std::size_t{256} << 20U;
   start([&](const auto& exchange) { exchange->respond(text(std::string(size, 'x'))); },
@@ -368,7 +362,6 @@ TEST_F(ServerTest, TooManyConnections) {
   auto second = std::make_unique<Client>(port());
   second->say(kGet);
   came_.acquire();
-  // Both are in progress.
   Client third(port());
   EXPECT_TRUE(third.hear().starts_with("HTTP/1.1 503 "));
   second.reset();

@@ -8,8 +8,7 @@
 //                   a name; and the names of --allow-host (with any port if they give none).
 //   Origin          if present (every POST from a browser), must be http(s):// and that same Host.
 //   Sec-Fetch-Site  if present, must be same-origin or none for the API: a page elsewhere can make a browser send a
-//                   request without reading the response, and that would still cause work. Links to the page itself
-//                   are allowed.
+//                   request without reading the response, which would still cause work. Links to the page are allowed.
 //   Content-Type    of a POST must be the expected type: JSON and images cannot be sent across origins without a
 //                   preflight request, which is never granted (no CORS header is ever sent).
 //   Content-Encoding  of a POST must be absent or "identity": bodies are read as sent.
@@ -43,7 +42,6 @@ struct HostAndPort {
 };
 std::optional<HostAndPort> parse_host(std::string_view text);
 
-// Return why the request is rejected, or nothing if it is not.
 std::optional<ApiError> check_host(const HttpRequest& request, const GuardSettings& settings);
 std::optional<ApiError> check_origin(const HttpRequest& request);
 std::optional<ApiError> check_token(const HttpRequest& request, const GuardSettings& settings);

@@ -15,7 +15,7 @@ class StopTable {
   // Registers the name for as long as the returned pointer is held. A second one with the same name takes it over;
   // without a name the generation cannot be stopped.
   std::shared_ptr<std::stop_source> open(const std::string& name);
-  // Requests that the generation of that name stop; false if there is none.
+  // Returns false if there is no generation of that name.
   bool stop(const std::string& name);
 
  private:

@@ -1,11 +1,11 @@
 // A bounded queue of analyses and the threads that run them.
 //
-// Problem. An analysis takes from milliseconds to a minute and uses whole processors, while the number of requests to a
-// server is unbounded. So at most `workers` jobs run at once and at most `max_waiting` wait; further jobs are rejected
-// at once, which costs nothing and tells the client to retry.
+// Problem. An analysis takes from milliseconds to a minute and uses whole processors, while requests are unbounded. So
+// at most `workers` jobs run at once and at most `max_waiting` wait; further jobs are rejected at once, which costs
+// nothing and tells the client to retry.
 //
 // Order. First come, first served, except for jobs that need a resource that only one job at a time may use (a decoder
-// holds the state of its sequence): such a job lets others pass while the resource is in use. It is next once it is
+// holds the state of its sequence): such a job lets others pass while the resource is in use, and is next once it is
 // free.
 //
 // Cancellation. A job whose stop token is triggered while it waits never runs. It is destroyed, which notifies its
@@ -43,8 +43,7 @@ class WorkQueue {
   // Destroys waiting jobs and waits for running ones.
   ~WorkQueue();
 
-  // Returns false and destroys `job` when the queue is full. A job that a free worker will take at once does not count
-  // as waiting.
+  // Returns false and destroys `job` when the queue is full. A job that a free worker takes at once is not waiting.
   bool submit(Job job);
 
   std::size_t waiting() const;
@@ -55,7 +54,6 @@ class WorkQueue {
  private:
   void work(const std::stop_token& stop);
   bool is_runnable(const Job& job) const;
-  // Removes the canceled jobs; the caller destroys them without the lock.
   std::deque<Job> take_cancelled();
   void say_moved() const;
 

@@ -13,7 +13,6 @@
 namespace attnflow::work_queue_test {
 namespace {
 
-// A job that runs until it is released.
 class Gate {
  public:
   Job job(const void* exclusive = nullptr) {

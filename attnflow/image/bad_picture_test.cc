@@ -1,4 +1,3 @@
-// Files that are not pictures, are incomplete, or contradict their headers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,7 +56,6 @@ TEST(BadPictureTest, MissingFileAndFolder) {
   test::expect_error(ErrorKind::kBadFile, {"empty.png", "an empty file"}, [&] { read_picture(path); });
 }
 
-// A file is rejected wherever it is cut: no picture is half decoded.
 TEST(BadPictureTest, CutAnywhere) {
   std::size_t cuts = 0;
   for (const auto& [name, entry] : test::pictures_index()["files"].items()) {
@@ -76,7 +74,6 @@ TEST(BadPictureTest, CutAnywhere) {
     const std::string whole = golden(file);
     expect_refused(whole.substr(0, whole.size() / 2), {words});
   }
-  // Cut off, with the length corrected.
   std::string webp = golden("webp_lossless.webp");
   webp.resize(webp.size() / 4 * 2);
   webp[4] = static_cast<char>((webp.size() - 8) & 0xFF);
@@ -84,7 +81,6 @@ TEST(BadPictureTest, CutAnywhere) {
   expect_refused(webp, {"truncated"});
 }
 
-// Changing any byte results in a picture or an Error.
 TEST(BadPictureTest, ChangedAnywhere) {
   std::size_t refused = 0;
   std::size_t taken = 0;
@@ -136,7 +132,6 @@ TEST(BadPictureTest, DecompressionBombs) {
   webp.replace(bits, 4, "\xFF\xFF\xFF\x0F");  // 14 bits each of width - 1 and height - 1
   expect_refused(webp, {"16384", "--max-megapixels"});
 
-  // The limit can be moved both ways.
   const std::string picture = golden("png_rgb.png");
   expect_refused(picture, {"at most 293 pixels", "21 x 14"}, {.max_pixels = 21 * 14 - 1});
   EXPECT_EQ(decode_picture(test::as_bytes(picture), "FILE", {.max_pixels = 21 * 14}).width(), 21U);

@@ -50,7 +50,6 @@ constexpr std::array kSignatures = {
     Signature{0, "\x89PN", "a PNG image damaged by a transfer as text"},
 };
 
-// Whether the first bytes are readable text. The last character may be cut off in the middle.
 bool is_text(std::string_view text) {
   text.remove_suffix(incomplete_utf8(text));
   for (std::size_t at = 0; at < text.size();) {

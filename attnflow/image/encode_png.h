@@ -1,4 +1,3 @@
-// Encodes pictures as PNG files.
 #pragma once
 
 #include <string>

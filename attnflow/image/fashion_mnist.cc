@@ -12,7 +12,6 @@
 namespace attnflow {
 namespace {
 
-// `folder`/name.gz, or `folder`/name.
 std::filesystem::path find_file(const std::filesystem::path& folder, const std::string& name) {
   std::filesystem::path packed = folder / (name + ".gz");
   if (internal::is_listed(packed)) return packed;

@@ -16,7 +16,6 @@ namespace attnflow {
 
 inline constexpr std::size_t kFashionEdge = 28;  // pixels
 
-// The names of labels 0 to 9, as given by the authors of the data set.
 const std::vector<std::string>& fashion_labels();
 
 struct LabelledPictures {
@@ -29,8 +28,8 @@ struct LabelledPictures {
   }
 };
 
-// Reads pictures and labels from two IDX files (idx_file.h). Throws Error(kBadFile) as read_idx does, and for pictures
-// that are not 28 x 28, numbers of labels and pictures that differ, and a label above 9.
+// Throws Error(kBadFile) as read_idx does, and for pictures that are not 28 x 28, numbers of labels and pictures that
+// differ, and a label above 9.
 LabelledPictures read_fashion_pictures(const std::filesystem::path& pictures, const std::filesystem::path& labels);
 
 enum class FashionPart { kTrain, kTest };
@@ -39,7 +38,6 @@ enum class FashionPart { kTrain, kTest };
 // or without ".gz". Throws Error(kBadFile) as above, and when a file is missing (the message says where to get it).
 LabelledPictures read_fashion_part(const std::filesystem::path& folder, FashionPart part);
 
-// Makes a Picture, just as a file with the same gray values would be read.
 Picture grey_picture(std::span<const std::uint8_t> grey);
 
 }  // namespace attnflow

@@ -38,7 +38,6 @@ inline Tensor<std::uint8_t> golden_bytes(const std::string& file, const std::str
   return {array.shape, std::move(values)};
 }
 
-// The largest difference between two arrays of the same shape.
 inline int largest_difference(const Tensor<std::uint8_t>& a, const Tensor<std::uint8_t>& b) {
   EXPECT_EQ(a.shape(), b.shape());
   if (a.shape() != b.shape()) return 256;
@@ -47,7 +46,6 @@ inline int largest_difference(const Tensor<std::uint8_t>& a, const Tensor<std::u
   return largest;
 }
 
-// A picture of a single color.
 inline Picture plain_picture(std::size_t height, std::size_t width, std::uint8_t red, std::uint8_t green,
                              std::uint8_t blue) {
   Picture picture{Tensor<std::uint8_t>({height, width, 3})};

@@ -83,7 +83,6 @@ class GzipSource {
   bool ended_ = false;
 };
 
-// Reads the dimensions from the header.
 Shape read_header(const ReadBytes& read, const std::string& name) {
   constexpr std::size_t kWord = 4;
   std::array<std::uint8_t, kWord*(1 + kMaxDimensions)> header{};

@@ -2,16 +2,15 @@
 //
 // Format (LeCun, Cortes and Burges, "The MNIST database of handwritten digits"): two zero bytes; a byte for the type of
 // the values; a byte for the number of dimensions; each dimension as a 32-bit number, highest byte first; then the
-// values, row by row. Files are published gzip-compressed, and some people unpack them: both forms are read, and
-// recognized by their first bytes, not by their names.
+// values, row by row. Both the published gzip-compressed files and unpacked ones are read, and recognized by their
+// first bytes.
 //
 // Only unsigned one-byte values (type 0x08) in 1 to 3 dimensions are read: labels are one-dimensional, gray pictures
 // [count, height, width].
 //
-// The following are rejected with an Error(kBadFile) that begins with the file's name: a different first word or type,
-// a dimension of 0, more than 2^28 values (checked before anything is allocated), fewer or more values than the
-// dimensions state, and compressed data that is damaged or ends early. Memory grows with the values actually present,
-// not with those that a header promises.
+// An Error(kBadFile) that begins with the file's name rejects a different first word or type, a dimension of 0, more
+// than 2^28 values (before anything is allocated), fewer or more values than the dimensions state, and compressed data
+// that is damaged or ends early. Memory grows with the values present, not with those that a header promises.
 //
 // Cost: O(values).
 #pragma once

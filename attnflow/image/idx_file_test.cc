@@ -42,7 +42,6 @@ TEST(IdxFile, ReadsWhatWasWritten) {
   EXPECT_EQ(parse(idx({3}, std::vector<std::uint8_t>{1, 0, 9})).shape(), Shape{3});
 }
 
-// Longer than the chunks in which a file is read, so that chunks meet.
 TEST(IdxFile, ReadsLongFiles) {
   Random random(1);
   std::vector<std::uint8_t> values((std::size_t{1} << 21) + 12345);
@@ -74,7 +73,6 @@ TEST(IdxFile, RefusesSizesThatDoNotFit) {
   // 2^96 values, and 2^28 + 1: rejected before anything is allocated.
   expect_bad(idx_header({0xffffffffU, 0xffffffffU, 0xffffffffU}) + values, {"at most 268435456"});
   expect_bad(idx_header({(1U << 28) + 1}) + values, {"at most 268435456"});
-  // The largest allowed number, promised by a file that holds 6.
   expect_bad(idx_header({1U << 28}) + values, {"expected 268435456 values", "found 6"});
 }
 
@@ -87,7 +85,6 @@ TEST(IdxFile, RefusesDamagedCompression) {
   for (std::size_t size = 2; size < packed.size(); size += 37) expect_bad(packed.substr(0, size), {"truncated"});
   expect_bad(packed.substr(0, packed.size() - 1), {"truncated"});
   expect_bad(packed + "more", {"expected nothing after the gzip data, found 4 bytes"});
-  // A byte changed anywhere in the compressed values is detected, at the latest by the checksum.
   for (std::size_t at = 10; at < packed.size(); at += 53) {
     std::string damaged = packed;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x55);

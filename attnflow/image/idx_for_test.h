@@ -1,4 +1,3 @@
-// IDX files built by hand.
 #pragma once
 
 #include <zlib.h>

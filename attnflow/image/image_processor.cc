@@ -28,7 +28,7 @@ std::size_t scaled(std::size_t a, std::size_t b, std::size_t c) {
 }
 
 // transformers' get_size_with_aspect_ratio(): the longer edge may not exceed longest_edge. Uses doubles, in the same
-// order of operations.
+// order.
 Size size_within(Size from, std::size_t shortest, std::size_t longest) {
   const auto low = static_cast<double>(std::min(from.height, from.width));
   const auto high = static_cast<double>(std::max(from.height, from.width));
@@ -53,7 +53,6 @@ Size resized(Size from, const TargetSize& to) {
   return tall ? Size{other, to.shortest_edge} : Size{to.shortest_edge, other};
 }
 
-// floor((size - crop) / 2), also for negative values.
 std::ptrdiff_t crop_begin(std::size_t size, std::size_t crop) {
   const auto rest = static_cast<std::ptrdiff_t>(size) - static_cast<std::ptrdiff_t>(crop);
   return rest >= 0 ? rest / 2 : (rest - 1) / 2;

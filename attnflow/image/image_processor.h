@@ -14,19 +14,19 @@
 //
 // A model with one channel gets gray (to_grey of resize.h), computed before the first step.
 //
-// For DINOv3, transformers resizes after rescaling, in float32. These steps are used for it as well, and their pixels
-// differ from those of transformers by up to half a 255th.
+// For DINOv3, transformers resizes after rescaling, in float32. The same steps are used here, so pixels differ from
+// those of transformers by up to half a 255th.
 //
 // For every other model, transformers has two processors. This follows the one based on PIL ("slow" before version 5);
-// the one based on torchvision resamples tensors and differs from it by up to a few 255ths. Equal settings give the
-// same pixels here as in transformers: golden files match to the last bit if the decoder gives the same picture.
+// the one based on torchvision resamples tensors and differs by up to a few 255ths. Equal settings give the same pixels
+// here as in transformers: golden files match to the last bit if the decoder gives the same picture.
 //
 // Only PIL's filters and these settings are supported. Any other setting is an error that names it, unless it is
-// switched off or known not to change any pixel: giving no map is better than giving one for a picture unlike those
-// that the model was trained on.
+// switched off or known not to change any pixel: no map is better than one for a picture unlike those that the model
+// was trained on.
 //
-// Source: transformers 5.23, image_processing_backends.py (PilBackend) and image_transforms.py.
-// Cost: that of resize(), limited to the pixels that the crop keeps; O(input pixels) for the rest. Deterministic.
+// Source: transformers 5.23, image_processing_backends.py (PilBackend) and image_transforms.py. Cost: that of resize(),
+// limited to the pixels that the crop keeps; O(input pixels) for the rest. Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -76,9 +76,9 @@ struct ImageProcessorOptions {
   std::string model_type = {};
 };
 
-// Parses the text of a preprocessor_config.json. Every message begins with `source`. Throws Error(kBadFile) if it is
-// not JSON, for values of the wrong type or out of range, and for means that do not match the channels; throws
-// Error(kUnsupportedModel) naming the setting for a class or setting that is not supported.
+// Every message begins with `source`. Throws Error(kBadFile) for text that is not JSON, values of the wrong type or out
+// of range, and means that do not match the channels; Error(kUnsupportedModel) naming a class or setting that is not
+// supported.
 ImageProcessor read_image_processor(std::string_view text, const std::string& source,
                                     const ImageProcessorOptions& options = {});
 

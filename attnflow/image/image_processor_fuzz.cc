@@ -1,4 +1,3 @@
-// Fuzz target: parses arbitrary text as a preprocessor_config.json. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -70,7 +70,6 @@ constexpr std::array kHarmless = {
     "input_data_format",   "model_input_names", "processor_class",        "reduce_labels",        "return_tensors",
     "transformers_version"};
 
-// Settings that are read below.
 constexpr std::array kUnderstood = {"crop_size",    "default_to_square", "do_center_crop", "do_convert_rgb",
                                     "do_normalize", "do_rescale",        "do_resize",      "image_mean",
                                     "image_std",    "resample",          "rescale_factor", "size"};

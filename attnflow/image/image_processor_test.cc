@@ -31,7 +31,6 @@ TEST(ImageProcessorTest, EqualsTransformers) {
       const Tensor<double> expected = array.to_double(name);
       const Tensor<float> found = pixel_values(golden_picture(picture), processor);
       ASSERT_EQ(found.shape(), expected.shape());
-      // The same operations in the same order give results equal to the last bit.
       for (std::size_t i = 0; i < found.size(); ++i) {
         ASSERT_EQ(static_cast<double>(found.data()[i]), expected.data()[i]) << "at " << i;
       }
@@ -147,8 +146,7 @@ TEST(ImageProcessorTest, GeometryOfACrop) {
   EXPECT_DOUBLE_EQ(seen.top, 30.0);
   EXPECT_DOUBLE_EQ(seen.bottom, 450.0);
 
-  // A picture smaller than the crop: it is padded with black, one pixel more on the left, and the visible part extends
-  // beyond it.
+  // A picture smaller than the crop: it is padded with black, one pixel more on the left.
   processor.do_resize = false;
   const InputGeometry padded = input_geometry(100, 201, processor);
   EXPECT_EQ(padded.left, -12);
@@ -166,7 +164,6 @@ TEST(ImageProcessorTest, WithoutACropAllIsSeen) {
   EXPECT_DOUBLE_EQ(seen.bottom, 333.0);
 }
 
-// Checks the geometry against the pixels: a mark in the picture appears where in_picture() says it comes from.
 TEST(ImageProcessorTest, GeometryIsWhereThePixelsAre) {
   for (const char* const crop : {"30", "80"}) {  // cropped, and padded with black
     const ImageProcessor processor = read_image_processor(
@@ -196,7 +193,6 @@ TEST(ImageProcessorTest, LongThinPictures) {
   const ImageProcessor whole = processor_of({{"image_processor_type", "BitImageProcessor"}, {"do_center_crop", false}});
   test::expect_error(ErrorKind::kBadFile, {"found one of 4480000 x 224", "16777216", "20000 x 1"},
                      [&] { pixel_values(test::plain_picture(1, 20000, 9, 9, 9), whole); });
-  // longest_edge may leave nothing of the shorter edge.
   const ImageProcessor edges = processor_of({{"image_processor_type", "BitImageProcessor"},
                                              {"size", {{"shortest_edge", 20}, {"longest_edge", 30}}},
                                              {"do_center_crop", false}});

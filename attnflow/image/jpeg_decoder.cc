@@ -50,8 +50,7 @@ extern "C" {
 
 [[noreturn]] static void attnflow_jpeg_error(j_common_ptr info) { leave(info, JpegFailure::kDamaged); }
 
-// After these warnings libjpeg makes up samples. The others (extraneous bytes, unusual versions) leave every sample as
-// it was stored.
+// After these warnings libjpeg makes up samples. The others (extraneous bytes, unusual versions) change no sample.
 static void attnflow_jpeg_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   switch (info->err->msg_code) {

@@ -1,8 +1,8 @@
 // Overlays a picture with one value per patch.
 //
-// There are two steps: map_over_picture() computes a value for each pixel, and overlay() converts values to colors and
-// blends them with the picture. The caller provides the color scale, which should be perceptually uniform, readable for
-// color-blind people, and the one shown in the color bar.
+// map_over_picture() computes a value for each pixel, and overlay() converts values to colors and blends them with the
+// picture. The caller provides the color scale, which should be perceptually uniform, readable for color-blind people,
+// and the one shown in the color bar.
 //
 // Definition of the map. Pixel (x, y) of a picture drawn w x h stands for the point ((x + 1/2) W / w, (y + 1/2) H / h)
 // of the original of W x H pixels; the geometry locates that point in the patch grid. Then
@@ -10,7 +10,7 @@
 //   kBilinear  linear between the four nearest patch centers; constant beyond the outermost centers. Smoother, but it
 //              shows values between patches that no computation gave. It stays within the range of the values.
 // Pixels that no patch sees (cropped, or in a strip narrower than a patch at an edge) have no value: NaN, in both
-// cases. A patch value of NaN means that the patch has no value; neither does any pixel that it would contribute to.
+// cases. A patch of value NaN has no value; neither does any pixel that it would contribute to.
 //
 // Definition of the overlay. With position t = clamp((v - low) / (high - low), 0, 1) on the scale,
 //   pixel' = round((1 - opacity) pixel + opacity color(t)),  where there is a value;
@@ -52,7 +52,6 @@ Tensor<float> map_over_picture(TensorView<const double> values, const PlacedGrid
 Tensor<float> map_over_picture(TensorView<const double> values, const PatchGrid& grid, const InputGeometry& geometry,
                                const MapOptions& options = {});
 
-// The sRGB color at a position in [0, 1] of a scale.
 using ColorOfPosition = std::function<std::array<std::uint8_t, 3>(double)>;
 
 enum class PictureTone { kColor, kGrey };

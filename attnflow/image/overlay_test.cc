@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// A picture that is used as the input unchanged: 4 x 6 pixels in patches of 2 x 2.
 InputGeometry plain_geometry(std::size_t height, std::size_t width) {
   ImageProcessor processor{.do_resize = false};
   return input_geometry(height, width, processor);
@@ -43,7 +42,6 @@ TEST(OverlayTest, PatchExactMapsRepeatTheValues) {
   }
 }
 
-// Compares with the definition, point by point, in a picture that is cropped and drawn at another size.
 TEST(OverlayTest, MapsFollowTheGeometry) {
   ImageProcessor processor;
   processor.size = {0, 0, 40, 0};
@@ -76,8 +74,7 @@ TEST(OverlayTest, MapsFollowTheGeometry) {
         }
         EXPECT_EQ(exact(y, x),
                   static_cast<float>(values(static_cast<std::size_t>(row), static_cast<std::size_t>(column))));
-        // Bilinear interpolation as a sum over all patches of value times tent, the outermost tents being open to the
-        // outside.
+        // Bilinear interpolation sums value times tent over all patches; the outermost tents are open to the outside.
         double sum = 0.0;
         double weights = 0.0;
         for (std::size_t r = 0; r < grid.rows; ++r) {

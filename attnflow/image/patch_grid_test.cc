@@ -10,7 +10,6 @@
 namespace attnflow::patch_grid_test {
 namespace {
 
-// 640 x 480 -> 341 x 256 -> 224 x 230 from the middle.
 InputGeometry cropped() {
   ImageProcessor processor{.size = {0, 0, 256, 0}, .do_center_crop = true, .crop_height = 230, .crop_width = 224};
   return input_geometry(480, 640, processor);

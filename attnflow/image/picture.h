@@ -11,22 +11,20 @@
 //   CMYK, YCCK (JPEG)            treated as inverted, as Adobe's programs write it and PIL reads it, and converted with
 //                                PIL's formula: c' = k - round(c k / 255), c and k being the amounts of ink and of
 //                                light left.
-//   EXIF orientation 1 to 8      applied, so that `rgb` is upright as in every viewer, and width and height are those
-//                                of the upright picture. Read from a JPEG's APP1 segment, a PNG's eXIf chunk, or a
-//                                WebP's EXIF chunk. Exif data that makes no sense is ignored.
+//   EXIF orientation 1 to 8      applied, so that `rgb`, width and height are those of the upright picture. Read from a
+//                                JPEG's APP1 segment, a PNG's eXIf chunk, or a WebP's EXIF chunk. Exif data that makes
+//                                no sense is ignored.
 //   color profiles, gamma        ignored, as in PIL.
 //
-// The format is determined from the first bytes; file names and extensions do not matter.
+// The format is determined from the first bytes, not from the file's name.
 //
 // The following are rejected, with an Error(kBadFile) that says what was found:
 //   - other formats, and files that are not pictures (the message names what the file seems to be);
-//   - a file that ends early, or whose compressed data is damaged: the result is never a picture whose lower half is
-//     gray;
+//   - a file that ends early, or whose compressed data is damaged: no picture ends in a gray lower half;
 //   - more than PictureOptions::max_pixels, checked against the header before anything is decoded or allocated, and a
 //     JPEG of more than 100 scans, another kind of bomb;
 //   - a side of 0 pixels;
-//   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and it is unknown which frame
-//     is meant.
+//   - animations (APNG and WebP with more than one frame): a map belongs to one picture, and the frame is unknown.
 //
 // Cost: time O(pixels); memory 3 bytes per pixel, 4 with alpha, doubled for orientations other than 1, plus another 6
 // for progressive JPEG. The same bytes give the same picture. JPEG leaves the last bit of a sample to the decoder:

@@ -21,19 +21,15 @@ struct DecoderInput {
   const std::string& source;
   const PictureOptions& options;
 
-  // Throws Error(kBadFile) whose message begins with the source.
   [[noreturn]] void fail(const std::string& message) const;
-  // The file ends too early; `detail` says where.
   [[noreturn]] void truncated(std::string_view format, const std::string& detail) const;
   // Reports damaged data with the library's own description.
   [[noreturn]] void damaged(std::string_view format, std::string_view reason) const;
-  // More than one frame.
   [[noreturn]] void animated(std::string_view format, std::size_t frames) const;
   // Throws for a side of 0 and for more pixels than the option allows.
   void check_size(std::string_view format, std::uint64_t width, std::uint64_t height) const;
 };
 
-// As stored in the file, before its orientation is applied.
 struct DecodedPicture {
   std::size_t width = 0;
   std::size_t height = 0;
@@ -50,8 +46,8 @@ DecodedPicture decode_webp(const DecoderInput& input);
 // "text that begins ...", "bytes that begin 00 01 02".
 std::string describe_bytes(std::span<const std::byte> bytes);
 
-// Returns the orientation, 1 to 8, given by a block of Exif data (a TIFF header and its first directory); 1 if there is
-// none or it makes no sense.
+// Returns the orientation, 1 to 8, given by Exif data (a TIFF header and its first directory); 1 if there is none or it
+// makes no sense.
 int exif_orientation(std::span<const std::byte> exif);
 
 // Turns [height, width, 3] upright: orientation 1 to 8 as numbered by EXIF (tag 0x0112 of Exif 2.3, 4.6.4).

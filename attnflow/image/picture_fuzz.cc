@@ -1,4 +1,3 @@
-// Fuzz target: decodes arbitrary bytes as a picture. Built by ./dev fuzz.
 #include <cstddef>
 #include <cstdint>
 #include <span>

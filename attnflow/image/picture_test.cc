@@ -65,7 +65,6 @@ TEST(PictureTest, TheNameSaysNothing) {
 
 // The meaning of the orientations, by the picture's corners: EXIF's value names the sides that row 0 and column 0 show.
 TEST(PictureTest, OrientationsTurnThePicture) {
-  // Stored: corners 1 2 / 3 4 of a 3 x 2 picture.
   Tensor<std::uint8_t> stored({2, 3, 3});
   const auto mark = [&](std::size_t y, std::size_t x, std::uint8_t value) { stored(y, x, 0) = value; };
   mark(0, 0, 1);

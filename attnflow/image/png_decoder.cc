@@ -22,7 +22,6 @@ struct PngLayout {
   bool transparent = false;  // tRNS: a transparent color, or alpha for the palette
 };
 
-// Checks that every chunk, up to IEND, lies inside the file.
 PngLayout read_layout(const DecoderInput& input) {
   constexpr std::size_t kHeaderBytes = 13;
   constexpr std::size_t kChunkBytes = 12;  // length, type and checksum
@@ -61,7 +60,6 @@ PngLayout read_layout(const DecoderInput& input) {
   }
 }
 
-// "grey 16-bit with alpha".
 std::string describe_mode(const PngLayout& layout) {
   std::string mode = (layout.color_type & PNG_COLOR_MASK_PALETTE) != 0 ? "palette"
                      : (layout.color_type & PNG_COLOR_MASK_COLOR) != 0 ? "RGB"
@@ -71,7 +69,6 @@ std::string describe_mode(const PngLayout& layout) {
   return mode;
 }
 
-// All state that the library's functions touch; outlives every jump.
 struct PngReader {
   explicit PngReader(std::span<const std::byte> all) : bytes(all) {}
   PngReader(const PngReader&) = delete;

@@ -1,4 +1,3 @@
-// Resampling weights: see resize.h.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,6 @@ struct ResampleWeights {
   std::vector<Span> outputs;
   std::vector<std::int32_t> weights;  // in units of 2^-kWeightBits
 
-  // The input samples that any output uses: [first(), end()).
   std::size_t first() const { return outputs.front().first; }
   std::size_t end() const { return outputs.back().first + outputs.back().count; }
 };

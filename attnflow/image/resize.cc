@@ -38,7 +38,6 @@ void resample_row(const std::uint8_t* row, const ResampleWeights& weights, std::
   }
 }
 
-// Resamples rows [first, end) along the width.
 Pixels resample_width(const PixelView& pixels, const ResampleWeights& weights, std::size_t first, std::size_t end) {
   const std::size_t channels = pixels.extent(2);
   const std::size_t row = pixels.extent(1) * channels;
@@ -54,7 +53,6 @@ Pixels resample_width(const PixelView& pixels, const ResampleWeights& weights, s
   return result;
 }
 
-// Resamples along the height; row 0 of `pixels` is input row `first`.
 Pixels resample_height(const PixelView& pixels, const ResampleWeights& weights, std::size_t first) {
   const std::size_t row = pixels.extent(1) * pixels.extent(2);
   Pixels result({weights.outputs.size(), pixels.extent(1), pixels.extent(2)});
@@ -145,7 +143,6 @@ Tensor<std::uint8_t> resize(TensorView<const std::uint8_t> pixels, const ResizeO
   if (height == options.height) return resample_width(pixels, weights_across(), window.top, window.top + window.height);
 
   const auto down = internal::resample_weights(options.resampling, height, options.height, window.top, window.height);
-  // Only the rows that some output row uses.
   const std::size_t first = down.first();
   if (width == options.width) {
     const Pixels between = cut(pixels, {window.left, first, window.width, down.end() - first});

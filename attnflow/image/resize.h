@@ -10,8 +10,8 @@
 //
 // over the samples from floor(c - r t + 1/2) up to floor(c + r t + 1/2), cut at the borders of the picture. A picture
 // is resampled along its rows, rounded to 8 bits, and then resampled along its columns. The columns come first if the
-// height shrinks by more than twice as many pixels as the width (a width that grows shrinks by less than 0). The order
-// matters to the last bit, because of the intermediate rounding. A direction whose size does not change is left as it
+// height shrinks by more than twice as many pixels as the width (a width that grows shrinks by less than 0). Because of
+// the intermediate rounding, the order matters to the last bit. A direction whose size does not change is left as it
 // is. Weights are rounded to multiples of 2^-22, sums are integers, and results are clamped to 0 .. 255.
 //
 //   filter     support   f(x) within it
@@ -42,7 +42,6 @@ namespace attnflow {
 // Numbered as in PIL, and as preprocessor_config.json writes "resample".
 enum class Resampling { kNearest = 0, kLanczos = 1, kBilinear = 2, kBicubic = 3, kBox = 4, kHamming = 5 };
 
-// A part of a picture, in pixels.
 struct PixelWindow {
   std::size_t left = 0;
   std::size_t top = 0;
@@ -54,8 +53,7 @@ struct ResizeOptions {
   std::size_t width = 0;   // of the whole result
   std::size_t height = 0;  // both at least 1 and below 2^31
   Resampling resampling = Resampling::kBicubic;
-  // The part of the result that is computed and returned, all of it by default. It is exactly what cutting it out of
-  // the whole result would give.
+  // The part of the result that is computed and returned, exactly as if cut out of the whole; by default all of it.
   std::optional<PixelWindow> window = {};
 };
 

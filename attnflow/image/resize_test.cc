@@ -33,7 +33,6 @@ TEST(ResizeTest, EqualsPil) {
   EXPECT_GE(compared, 96U);
 }
 
-// A window equals the same part cut out of the whole result, for every filter, both scaling up and down.
 TEST(ResizeTest, WindowsAreParts) {
   Random random(71);
   for (int round = 0; round < 60; ++round) {
@@ -130,7 +129,6 @@ TEST(ResizeTest, GreyStaysGrey) {
     const auto v = static_cast<std::uint8_t>(value);
     EXPECT_EQ(to_grey(test::plain_picture(1, 1, v, v, v).rgb.view())(0, 0, 0), v);
   }
-  // ITU-R BT.601: 0.299, 0.587, 0.114.
   EXPECT_EQ(to_grey(test::plain_picture(1, 1, 255, 0, 0).rgb.view())(0, 0, 0), 76);
   EXPECT_EQ(to_grey(test::plain_picture(1, 1, 0, 255, 0).rgb.view())(0, 0, 0), 150);
   EXPECT_EQ(to_grey(test::plain_picture(1, 1, 0, 0, 255).rgb.view())(0, 0, 0), 29);

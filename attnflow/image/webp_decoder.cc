@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kRiffBytes = 12;
 
-// Returns the file's Exif data, or nothing. Every chunk must lie inside the file.
+// Every chunk must lie inside the file.
 std::span<const std::byte> find_exif(const DecoderInput& input) {
   constexpr std::size_t kChunkHeader = 8;
   const std::uint64_t said = std::uint64_t{little_u32(input.bytes, 4)} + 8;

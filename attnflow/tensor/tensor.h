@@ -75,7 +75,6 @@ class TensorView {
     return data_[row_major_offset(shape_, index...)];
   }
 
-  // Returns the sub-array at `index` of the first dimension.
   TensorView operator[](std::size_t index) const {
     assert(rank() >= 1 && index < shape_[0]);
     Shape rest(shape_.begin() + 1, shape_.end());

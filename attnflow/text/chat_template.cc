@@ -50,7 +50,6 @@ extern "C" std::size_t attnflow_format_present_time(const void* time, const char
   return std::strftime(buffer, capacity, format, static_cast<const std::tm*>(time));
 }
 
-// Picks the template from the value in tokenizer_config.json, or sets `problem`.
 std::string choose(const json& value, std::string& problem) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) {

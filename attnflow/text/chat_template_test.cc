@@ -18,7 +18,6 @@ using internal::ChatTemplate;
 using nlohmann::json;
 using test::refusal;
 
-// Sets the date that templates see during its lifetime.
 class DateIs {
  public:
   explicit DateIs(const std::string& seconds) { setenv("SOURCE_DATE_EPOCH", seconds.c_str(), 1); }
@@ -129,7 +128,6 @@ TEST_F(ChatFolder, TheDateIsTodaysOrTheOneGiven) {
   expect_refused("chat_template.jinja", "{{ strftime_now('" + std::string(300, 'x') + "') }}.", "time format");
 }
 
-// A model that is not used for chat needs no working template.
 TEST_F(ChatFolder, AWrongTemplateDoesNotKeepATokenizerFromLoading) {
   copy_from("chatml", "tokenizer.json");
   write("chat_template.jinja", "{% if %}\xff");

@@ -55,7 +55,6 @@ constexpr std::array kClasses = {
                    "bos_token <|startoftext|> eos_token <|endoftext|> unk_token <|endoftext|> pad_token <|endoftext|>",
                    "bos_token eos_token"},
 };
-// Types that transformers reads with the general class, regardless of the class their folder names.
 constexpr std::string_view kGeneralTypes = "granite mistral modernbert olmo2 phi3 stablelm";
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace attnflow::internal {
 
 // A tokenizer class of transformers that builds its own pipeline: it takes only the vocabulary from a tokenizer.json,
-// and takes the special tokens and their placement from its own settings.
+// and the special tokens and their placement from its own settings.
 struct TokenizerClass {
   std::string_view names;        // as in TokenizerSettings::tokenizer_class, space-separated
   std::string_view model_types;  // that use this class when no class is named
@@ -26,8 +26,7 @@ const TokenizerClass* tokenizer_class_of(const Folder& folder, const TokenizerSe
                                          const std::string& model_type);
 
 // Returns the tokens that the settings declare, in the form the Rust crate takes (rust/src/declared.rs). `defaults`
-// holds the tokens of roles that the settings do not name. `made_by` is the class that would build its own tokenizer
-// from the tokenizer.json.
+// holds the tokens of roles that the settings do not name. `made_by` is the class that would build its own tokenizer.
 nlohmann::json declared_tokens(const TokenizerSettings& settings, const std::map<std::string, nlohmann::json>& defaults,
                                const TokenizerClass* made_by = nullptr);
 

@@ -24,7 +24,6 @@ json special(std::uint64_t id, const char* content) {
 
 class DeclaredTokens : public ModelFolder {
  protected:
-  // Eight pieces, so that a new token gets id 8.
   void write_tokenizer() const {
     json pieces;
     for (const char* piece : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "key", "lost"}) {
@@ -99,7 +98,6 @@ TEST_F(DeclaredTokens, HaveTheIdsOfTransformers) {
     declare(row.files);
     EXPECT_EQ(ids("the [ENT] key"), row.ids) << row.files;
   }
-  // The order of a file's keys matters.
   declare(json::object());
   write(kConfig, R"({"z_token": "<a>", "b_token": "[ENT]"})");
   EXPECT_EQ(ids("the [ENT] key"), second);
@@ -161,7 +159,6 @@ TEST_F(DeclaredTokens, OfAClassOfItsOwnAreThoseOfTheDecoder) {
   EXPECT_EQ(ids("the [ENT] key", "bert"), (Ids{2, 5, 1, 1, 1, 6, 3}));
 }
 
-// transformers reads the newest file that its own version supports.
 TEST_F(DeclaredTokens, OfSeveralFilesAreRefused) {
   write_tokenizer();
   declare({{kConfig, {{"fast_tokenizer_files", {"tokenizer.json"}}}}});

@@ -1,5 +1,3 @@
-// The largest id that a tokenizer file can give a piece, and what lies beyond it.
-
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -36,7 +36,6 @@ inline void expect_mentions(const std::string& message, std::string_view part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-// A model folder built file by file.
 class ModelFolder : public testing::Test {
  protected:
   void SetUp() override {

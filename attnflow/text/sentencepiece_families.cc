@@ -175,7 +175,6 @@ std::string missing_file(const Folder& folder, const SentencePieceFamily& family
   return "";
 }
 
-// Classes that do not identify a family.
 bool is_general(std::string_view tokenizer_class) {
   return tokenizer_class.empty() || tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend";
 }

@@ -23,8 +23,7 @@ enum class PieceNumbering : std::uint8_t {
 };
 
 // The tokens that files accompanying a vocabulary may declare. For some families, transformers 5 builds the vocabulary
-// from the names of the special tokens, so other names or additional tokens get ids that earlier versions never
-// assigned.
+// from the names of the special tokens, so other names or tokens get ids that earlier versions never assigned.
 enum class DeclaredTokens : std::uint8_t {
   kOwn,   // the family's own special tokens, and pieces of the file
   kMore,  // also further tokens, numbered after the vocabulary
@@ -64,7 +63,7 @@ std::span<const SentencePieceFamily> sentencepiece_families();
 // The Python packages that transformers needs to read these files.
 inline constexpr std::string_view kSentencePiecePackages = "transformers sentencepiece protobuf";
 
-// Returns the name of a file of any family that the folder has, or an empty string.
+// Returns the name of a file of any family in the folder, or an empty string.
 std::string find_sentencepiece(const Folder& folder);
 
 // Returns the family named by tokenizer_class of tokenizer_config.json, else by that of config.json, else by

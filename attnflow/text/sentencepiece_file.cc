@@ -58,7 +58,6 @@ class Message {
     fail(fmt::format("wire type {}", key & 7U), field.at);
   }
 
-  // These return a field's value, checked to have the expected type.
   std::uint64_t number_of(const Field& field, const char* name) const {
     expect(field, WireType::kVarint, name);
     return field.value;

@@ -1,7 +1,7 @@
 // SentencePiece models: the pieces of a vocabulary and how text is prepared for them.
 //
-// Models of many families (T5, ALBERT, XLM-R, Llama, Marian, ...) come with the file that SentencePiece trained, and
-// without a tokenizer.json converted from it. Everything that encoding needs is in that file.
+// Models of many families (T5, ALBERT, XLM-R, Llama, Marian, ...) come with the file that SentencePiece trained, which
+// has everything that encoding needs, and without a tokenizer.json converted from it.
 //
 // The format is a single protocol buffer, ModelProto of SentencePiece's sentencepiece_model.proto. A message is a
 // sequence of fields: a key (field number * 8 + wire type, as a varint: seven bits per byte, lowest first, the top bit

@@ -1,7 +1,4 @@
-// Fuzz target: parses arbitrary bytes as a SentencePiece model, then encodes a few texts with it in folders of several
-// families. Built by ./dev fuzz.
-//
-// The first byte selects the family; the rest is the model.
+// Encodes a few texts in folders of several families; the first byte selects the family, and the rest is the model.
 #include <array>
 #include <cstddef>
 #include <cstdint>

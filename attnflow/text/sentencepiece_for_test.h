@@ -39,7 +39,6 @@ inline std::string piece_field(std::string_view text, float score = 0, PieceType
                             (type == PieceType::kNormal ? "" : number_field(3, static_cast<std::uint64_t>(type))));
 }
 
-// A model with these special pieces first (the unknown one being "<unk>" or "[UNK]"), followed by the others.
 inline std::string sentencepiece(const std::vector<std::string>& specials, const std::vector<std::string>& pieces,
                                  SentencePieceKind kind = SentencePieceKind::kUnigram) {
   std::string bytes;

@@ -207,7 +207,6 @@ class Converter {
     }
   }
 
-  // Rejects a different token in a role, or a token missing from the vocabulary, unless this family allows it.
   void check_declared() const {
     if (family_.declared == DeclaredTokens::kAny) return;
     const auto refuse_token = [&](const std::string& expected, const std::string& found) {
@@ -268,8 +267,6 @@ class Converter {
     }
   }
 
-  // Collects the tokens that the settings declare, those of the file and the family, and special tokens not yet in a
-  // list.
   json added_tokens() {
     json result = json::array();
     std::set<std::string> declared;

@@ -6,14 +6,14 @@
 // scores, and BPE needs the list of merges, which follows from the scores. A merge joins two pieces into one; the pair
 // whose result has the best score goes first, and among equal ones the pair with the longer left part.
 //
-// The rest differs by family: how ids follow from pieces, how the text is preprocessed, which tokens are special, and
-// which are put around a text (sentencepiece_families.h, one row each).
+// The rest differs by family (sentencepiece_families.h, one row each): how ids follow from pieces, how the text is
+// preprocessed, which tokens are special, and which are put around a text.
 //
 // The reference for ids is SentencePiece with the family's original Python tokenizer, with which the models were
 // trained. Hugging Face's fast tokenizers, the usual reference, are not followed where they omit a step (the character
-// map of DeBERTa-v2 and mBART in transformers 5, spaces at the end of a text). They are followed where all of them
-// agree on a behavior of their own: accents for ALBERT and XLNet, punctuation for DeBERTa-v2 (split_by_punct), leading
-// spaces where Llama's `legacy` is false.
+// map of DeBERTa-v2 and mBART in transformers 5, spaces at the end of a text), only where all of them agree on a
+// behavior of their own: accents for ALBERT and XLNet, punctuation for DeBERTa-v2 (split_by_punct), leading spaces
+// where Llama's `legacy` is false.
 //
 // Source of the pipelines: convert_slow_tokenizer.py of transformers (versions 4.44 and 5.24).
 #pragma once

@@ -242,7 +242,6 @@ TEST_F(SentencePieceFolder, PiecesOfAnotherFamilyAreNoticed) {
   expect_mentions(load_error(), "expected only trained pieces, as in Marian, found \"x\"");
 }
 
-// SentencePiece cuts them out after prepending the space; an added token cannot do that.
 TEST_F(SentencePieceFolder, UserDefinedPiecesNeedTextsWithoutASpaceBefore) {
   const std::string defined = kT5Model + piece_field("(", 0, PieceType::kUserDefined);
   write("spiece.model", defined);
@@ -263,7 +262,6 @@ TEST_F(SentencePieceFolder, FileNamesSayTheFamilyWhereNothingElseDoes) {
 }
 
 TEST_F(SentencePieceFolder, SpacesAreThoseOfTheFile) {
-  // No space is prepended, spaces are kept, and one piece spans a space.
   write("spiece.model",
         sentencepiece({"<pad>", "</s>", "<unk>"}, {"▁", "a", "▁a", "a▁b"}) + bytes_field(3, number_field(4, 0)));
   EXPECT_EQ(encode(" a  b", std::nullopt, "t5"), (Ids{3, 5, 3, 3, 2, 1}));

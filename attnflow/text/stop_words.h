@@ -1,9 +1,8 @@
 // Function words of several languages: words that a reader of a ranking expects anyway and learns nothing from.
 //
-// Articles, pronouns, prepositions, conjunctions, auxiliary and modal verbs, and particles, in lower case; no content
-// words. Words that are just as often content words are left out (English "might" is in, "will" is in, "own" is in,
-// "like" is not). The parts that tokenizers split off contractions are in: "don" and "t" of "don't", "l" and "qu" of
-// French elisions.
+// Articles, pronouns, prepositions, conjunctions, auxiliary and modal verbs, and particles, in lower case. Words that
+// are just as often content words are left out (English "might" is in, "will" is in, "own" is in, "like" is not). The
+// parts that tokenizers split off contractions are in: "don" and "t" of "don't", "l" and "qu" of French elisions.
 //
 // The lists were written for this project from the closed word classes given by grammars of each language, because
 // lists made for search engines serve another purpose. The Stopwords ISO lists contain the content words that a ranking
@@ -11,9 +10,7 @@
 // "could", "must" and "without" in English, "où", "quand" and "alors" in French (81 of the 172 here), "wij" and
 // "waarom" in Dutch.
 //
-// stop_words.json, beside this file, holds the lists, one text for each word class: articles and determiners, pronouns,
-// prepositions, conjunctions, verbs, particles, contractions. The build embeds it in the program, and the page reads
-// the same file.
+// stop_words.json holds the lists, one text for each word class. The build embeds it, and the page reads it.
 #pragma once
 
 #include <string_view>
@@ -24,8 +21,7 @@ namespace attnflow {
 // ISO 639-1 codes, in alphabetical order.
 std::vector<std::string_view> stop_word_languages();
 
-// Returns the stop words of a language, each once, in lower case and composed form (NFC). Throws Error(kUsage) for a
-// language that has no list.
+// Each word once, in lower case and composed form (NFC). Throws Error(kUsage) for a language that has no list.
 std::vector<std::string_view> stop_words(std::string_view language);
 
 }  // namespace attnflow

@@ -14,8 +14,8 @@ namespace attnflow {
 //
 // Byte ranges point into the text as the user wrote it, regardless of normalization, and are meant for display: they
 // hold whole characters (all byte-level pieces of one emoji have its range), no white space at their ends (except for a
-// piece that is only white space), and the accents, vowel marks and joiners that normalization dropped after a
-// character. So ranges may overlap, and adjacent tokens need not touch.
+// piece of only white space), and the accents, vowel marks and joiners that normalization dropped after a character. So
+// ranges may overlap, and adjacent tokens need not touch.
 //
 // A word is a part of the text that the tokenizer's pre-tokenizer does not split further and that has no white space
 // inside; punctuation marks are separate words where the pre-tokenizer splits them off. The [UNK] of an unknown word is
@@ -40,7 +40,6 @@ struct EncodeOptions {
   std::optional<std::size_t> max_tokens;  // longer input is truncated (longest segment first), keeping special tokens
 };
 
-// One turn of a conversation.
 struct ChatMessage {
   std::string role;  // "system", "user" or "assistant"
   std::string text;
@@ -59,13 +58,10 @@ class TextCodec {
   virtual std::size_t id_limit() const = 0;
   // Returns the ids of `word` as it would appear inside a sentence after a space, without template tokens.
   virtual std::vector<std::int64_t> word_to_ids(std::string_view word) const = 0;
-  // Returns the id of the piece with this spelling. Always nothing for codecs without a table of pieces, such as that
-  // of a GGUF file.
+  // Always nothing for codecs without a table of pieces, such as that of a GGUF file.
   virtual std::optional<std::int64_t> token_to_id(std::string_view /*piece*/) const { return std::nullopt; }
-  // Returns the id of the mask token, if there is one.
   virtual std::optional<std::int64_t> mask_id() const = 0;
-  // Returns the piece as the vocabulary spells it ("##ets"), as in EncodedToken::text; "<id 123>" for an id without a
-  // piece.
+  // Returns the piece as the vocabulary spells it ("##ets"); "<id 123>" for an id without a piece.
   virtual std::string spelled(std::int64_t id) const = 0;
   // Returns the readable text of one piece: "##ets" -> "ets"; byte-level pieces are decoded to UTF-8 where they are
   // whole characters and shown as \xF0 where not. "<id 123>" for an id without a piece.
@@ -73,15 +69,11 @@ class TextCodec {
   // Returns the bytes that a token appends to running text, leading space included; they need not be whole characters.
   // Special tokens (end of text, chat roles) append none.
   virtual std::string bytes(std::int64_t id) const = 0;
-  // Whether a token is special.
   virtual bool is_special(std::int64_t id) const = 0;
-  // Whether generation ends with this token.
   virtual bool is_end(std::int64_t id) const = 0;
-  // Formats the conversation as the model was trained to see it, up to where its answer begins. The result is input for
-  // encode(), with special tokens spelled out. Throws Error(kUnsupportedModel) when the model has no chat template, or
-  // an unknown one.
+  // Formats the conversation as input for encode(), up to where the answer begins. Throws Error(kUnsupportedModel) when
+  // the model has no chat template, or an unknown one.
   virtual std::string chat(const std::vector<ChatMessage>& messages) const = 0;
-  // The file or files it was made from, for messages.
   virtual std::string source() const = 0;
 };
 

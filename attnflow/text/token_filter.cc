@@ -37,7 +37,6 @@ std::string_view without_space_marks(std::string_view text) {
   return text;
 }
 
-// Length of a leading "<0xF0>"; 0 if there is none.
 std::size_t byte_length(std::string_view text) {
   const auto is_digit = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
@@ -66,7 +65,7 @@ bool is_punctuation(const FilterToken& token) {
   return !token.word.empty() && !has_letter_or_number(token.word);
 }
 
-// The form in which words are compared; empty if the token's word is unknown.
+// Empty if the token's word is unknown.
 std::string word_of(const FilterToken& token) {
   const std::string_view text = without_space_marks(token.word.empty() ? token.text : token.word);
   if (token.word.empty() && text.starts_with("##")) return "";
@@ -148,7 +147,6 @@ TokenFilterResult filter_tokens(std::span<const FilterToken> tokens, const Token
   if (!options.stop_words.empty()) {
     std::vector<std::string> words;
     words.reserve(tokens.size());
-    // A special token is not a word, however it is spelled.
     for (const FilterToken& token : tokens) words.push_back(token.special ? "" : word_of(token));
     for (const std::string& language : options.stop_words) {
       const std::vector<std::string_view> list = stop_words(language);

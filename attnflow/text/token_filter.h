@@ -1,7 +1,7 @@
 // Selecting the tokens that a ranking leaves out.
 //
 // A ranking of input tokens by weight is often headed by tokens that say little: articles, commas, the token at the
-// start of every text. A filter excludes them by rule. It changes no weight: the ranking skips the excluded tokens and
+// start of every text. A filter excludes them by rule and changes no weight: the ranking skips the excluded tokens and
 // reports which share of the total weight they carry.
 //
 // Token i is excluded when at least one rule holds for it:

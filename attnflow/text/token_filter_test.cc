@@ -26,7 +26,6 @@ std::vector<FilterToken> tokens_of(const std::vector<std::string>& texts) {
   return tokens;
 }
 
-// The texts of the tokens that are kept.
 std::vector<std::string> kept(const std::vector<FilterToken>& tokens, const TokenFilterOptions& options) {
   const TokenFilterResult result = filter_tokens(tokens, options);
   EXPECT_EQ(result.excluded.size(), tokens.size());
@@ -72,13 +71,11 @@ TEST(TokenFilter, SaysWhichRuleDroppedHowMany) {
 TEST(TokenFilter, StopWordsAreWholeWords) {
   const TokenFilterOptions english = {.stop_words = {"en"}};
   EXPECT_EQ(kept(tokens_of({"The", "ĠTHE", "▁the", "Ġthe", " the", "key"}), english), Texts{"key"});
-  // Pieces that WordPiece marks as parts of a longer word are not words, nor are pieces of a given word.
   EXPECT_EQ(kept(tokens_of({"##the", "▁key", "##s"}), english), (Texts{"##the", "▁key", "##s"}));
   const std::vector<FilterToken> pieces = {{.text = "the", .word = "theory"}, {.text = "ory", .word = "theory"},
                                            {.text = "th", .word = "The,"},    {.text = "e", .word = "The,"},
                                            {.text = "a", .word = "Å"},        {.text = "'t", .word = "’t"}};
   EXPECT_EQ(kept(pieces, english), (Texts{"the", "ory", "a"}));
-  // A special token is not a word.
   EXPECT_EQ(kept({{.text = "the", .word = "", .special = true}}, english), Texts{"the"});
 }
 
@@ -120,7 +117,6 @@ TEST(TokenFilter, WrongPatternsAreNamed) {
   refusal(ErrorKind::kUsage, [&] { (void)filter_tokens(tokens, {.patterns = {std::string(100000, '(')}}); });
 }
 
-// Expressions that make backtracking matchers try exponentially many paths, or recurse once per character.
 TEST(TokenFilter, NoPatternTakesLong) {
   const std::vector<FilterToken> tokens = tokens_of({std::string(20000, 'a') + "!"});
   const auto begin = std::chrono::steady_clock::now();

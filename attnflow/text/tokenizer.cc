@@ -78,8 +78,7 @@ void check_settings_agree(const Folder& folder, const attnflow_tokenizer* tokeni
   compare("do_lower_case");
   compare("strip_accents");
   compare("tokenize_chinese_chars");
-  // For Llama's class, this setting governs SentencePiece's spaces; transformers takes a byte-level tokenizer.json as
-  // it is.
+  // For Llama's class, this governs SentencePiece's spaces; transformers takes a byte-level tokenizer.json as it is.
   const bool as_it_is =
       tokenizer_class.starts_with("Llama") && attnflow_tokenizer_setting(tokenizer, borrow("byte_level")) == 1;
   if (!as_it_is) compare("add_prefix_space");

@@ -1,4 +1,3 @@
-// The parts of a tokenizer used in generation: bytes of running text, special and ending tokens, decoders' folders.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -51,7 +50,6 @@ TEST_P(ByteLevelCodec, BytesOfTheTokensAreTheText) {
   EXPECT_TRUE(rc::check([&] {
     std::string text;
     for (const char32_t drawn : *rc::gen::container<std::u32string>(rc::gen::inRange<char32_t>(0, 0x11000))) {
-      // Every other character is ASCII; no surrogates; all lengths of UTF-8.
       const char32_t c = drawn % 2 == 0 ? drawn % 0x80 : (drawn >= 0xD800 && drawn < 0xE000 ? 0x1F600 : drawn);
       append_utf8(text, c);
     }
@@ -116,7 +114,6 @@ TEST(TokenizerCodec, SpecialTokensAddNothing) {
 
 class DecoderFolder : public ModelFolder {
  protected:
-  // The ids below ten that end generation.
   std::vector<std::int64_t> ends() const {
     const Tokenizer tokenizer = Tokenizer::load(folder_);
     std::vector<std::int64_t> result;

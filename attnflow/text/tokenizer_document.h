@@ -21,13 +21,11 @@ struct TokenizerDocument {
   std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for named roles
 };
 
-// A special token in the template around a text.
 struct TemplateToken {
   std::string piece;
   std::uint64_t id = 0;
 };
 
-// A vocabulary with a family's special tokens: everything needed to build a document.
 struct Vocabulary {
   std::string source;
   nlohmann::json pieces = nlohmann::json::object();  // piece to id
@@ -40,7 +38,6 @@ struct Vocabulary {
   std::uint64_t required(const char* role) const;
 };
 
-// Splits a text at spaces.
 std::vector<std::string> words_of(std::string_view text);
 bool lists_word(std::string_view words, std::string_view wanted);
 
@@ -69,14 +66,12 @@ nlohmann::json default_special(const std::string& content, bool lstrip = false);
 // it.
 std::map<std::string, nlohmann::json> default_specials(std::string_view roles, bool mask_takes_space = false);
 
-// Replaces the family's special tokens by those that the folder's settings name.
 void apply_settings(const TokenizerSettings& settings, Vocabulary& vocabulary);
 
 // Completes `document` with its version and the tokens that the settings declare.
 TokenizerDocument finish_document(const Vocabulary& vocabulary, const TokenizerSettings& settings,
                                   nlohmann::json document);
 
-// Returns the pieces of special tokens by role.
 std::map<std::string, std::string> pieces_of(const std::map<std::string, nlohmann::json>& by_role);
 
 // Makes a TemplateProcessing from patterns such as "cls A sep" and "cls A sep B:1 sep:1". A and B are the texts, and

@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-// Lines without their terminators; the last line need not be terminated.
+// The last line need not be terminated.
 std::vector<std::string> read_lines(const SettingsFile& file) {
   const std::string content = read_utf8(file);
   std::vector<std::string> lines;
@@ -103,7 +103,6 @@ ByteLevelFamily byte_level_family(const std::string& source, const TokenizerSett
                                                                                 : ByteLevelFamily::kRoberta;
 }
 
-// <s> A </s></s> B </s>
 json roberta_template(Vocabulary& vocabulary, const TokenizerSettings& settings, bool prefix) {
   vocabulary.specials = default_specials(kRobertaSpecials, /*mask_takes_space=*/true);
   apply_settings(settings, vocabulary);

@@ -5,7 +5,7 @@
 //   vocab.txt                  BERT: WordPiece pieces, one per line, numbered from 0
 //   vocab.json + merges.txt    RoBERTa and GPT-2: byte-level BPE
 //   a SentencePiece model      T5, ALBERT, XLM-R, Llama, Marian, ... (sentencepiece_tokenizer.h)
-// The last three leave the pipeline around the vocabulary to the program. They are converted here to a tokenizer.json
+// The last three leave the pipeline around the vocabulary to the program. They are converted to a tokenizer.json
 // document with the pipeline of the original models, so that one library runs all four.
 //
 // Settings come from tokenizer_config.json. Each special token comes from the first of these that names it:

@@ -1,5 +1,3 @@
-// Fuzz target: loads arbitrary bytes as a tokenizer.json and encodes a few texts with the result. Built by ./dev fuzz.
-//
 // The underlying crate is not compiled for coverage, so the code around it guides the fuzzer.
 #include <cstddef>
 #include <cstdint>

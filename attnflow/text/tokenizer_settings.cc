@@ -44,7 +44,6 @@ json added_token(const json& value, bool special, const SettingsFile& file, std:
   return token;
 }
 
-// Names such as "image_token".
 bool is_other_name(const std::string& key) {
   const std::vector<std::string>& roles = special_roles();
   return key.ends_with("_token") && std::find(roles.begin(), roles.end(), key) == roles.end();
@@ -52,7 +51,6 @@ bool is_other_name(const std::string& key) {
 
 bool is_token(const json& value) { return value.is_string() || (value.is_object() && value.contains("content")); }
 
-// Whether the value is present, not null, and not an empty container.
 bool holds_something(const json* value) {
   return value != nullptr && !value->is_null() && !(value->is_structured() && value->empty());
 }

@@ -14,7 +14,6 @@
 
 namespace attnflow::internal {
 
-// An optional file of a model folder.
 class SettingsFile {
  public:
   SettingsFile(const Folder& folder, const char* name) : folder_(folder), name_(name) {}
@@ -34,7 +33,6 @@ inline constexpr std::uint64_t kLargestTokenId = 0xFFFFFFFFU;
 [[noreturn]] void fail_settings(const std::string& where, const std::string& expected, const std::string& found,
                                 const std::string& advice = "restore the file from the model's source");
 
-// Advice on how to create a missing tokenizer.json with Python and these packages.
 std::string advice_to_write_tokenizer(std::string_view packages);
 
 // These throw Error(kBadFile) when the file cannot be read, is not UTF-8, or is not a JSON object as accepted by
@@ -50,16 +48,14 @@ std::string tokenizer_class_in(const nlohmann::json& settings);
 const std::vector<std::string>& special_roles();
 
 // tokenizer_config.json, special_tokens_map.json and added_tokens.json, all optional. As in transformers, the latter
-// two count only if tokenizer_config.json has no added_tokens_decoder.
-//
-// The constructor and all members throw Error(kBadFile) if a file or value does not have the expected form.
+// two count only if tokenizer_config.json has no added_tokens_decoder. The constructor and all members throw
+// Error(kBadFile) if a file or value does not have the expected form.
 class TokenizerSettings {
  public:
   explicit TokenizerSettings(const Folder& folder);
 
   // Returns true, false, or nothing when the setting is missing or null.
   std::optional<bool> flag(const char* key) const;
-  // Likewise for a string and for a non-negative number.
   std::optional<std::string> text(const char* key) const;
   std::optional<std::uint64_t> number(const char* key) const;
   std::string tokenizer_class() const { return tokenizer_class_in(config_.json); }
@@ -69,16 +65,13 @@ class TokenizerSettings {
   bool names(const std::string& role) const;
   // Special tokens with names that are not roles, such as "image_token", in the order in which transformers adds them.
   std::vector<nlohmann::json> other_named() const;
-  // Special tokens without a name.
   std::vector<nlohmann::json> more_specials() const;
   // Tokens beyond the vocabulary file, by id.
   std::map<std::uint64_t, nlohmann::json> added_tokens() const;
-  // Whether there is an added_tokens_decoder, which lists every added token.
   bool lists_added_tokens() const;
 
  private:
-  // A file's settings and the order of its keys: under "" those of the file itself, under other names those of nested
-  // objects.
+  // A file's settings and the order of its keys: under "" those of the file, under names those of nested objects.
   struct Settings {
     explicit Settings(const SettingsFile& from);
     const nlohmann::json* find(const std::string& key) const;

@@ -22,7 +22,6 @@ using test::expect_error;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A token in the format of testdata/make_testdata.py.
 json as_json(const EncodedToken& token) {
   const auto optional = [](const std::optional<std::size_t>& value) { return value ? json(*value) : json(nullptr); };
   return json::array({token.id, token.text, optional(token.begin), optional(token.end), token.special,
@@ -76,15 +75,13 @@ TEST_F(ContradictedTokenizer, IsRefusedByBothFiles) {
     expect_mentions(message, (folder_ / "tokenizer.json").string());
     for (const std::string& word : words) expect_mentions(message, word);
   };
-  // "▁" is prepended to the text.
   copy_from("llama", "tokenizer.json");
   for (const char* family : {"LlamaTokenizer", "LlamaTokenizerFast", ""}) {
     check(family, {{"add_prefix_space", false}}, {"add_prefix_space true", "found false"});
     check(family, {{"add_prefix_space", true}}, {});
     check(family, {{"add_prefix_space", nullptr}}, {});
   }
-  // With the general class, tokenizer.json decides everything; with any class, it decides which tokens surround a text
-  // (as in transformers 5).
+  // With the general class, tokenizer.json decides everything; with any class, it decides the tokens around a text.
   check("PreTrainedTokenizerFast", {{"add_prefix_space", false}}, {});
   check("TokenizersBackend", {{"add_prefix_space", false}}, {});
   const std::vector<std::int64_t> usual = ids_of(Tokenizer::load(folder_).encode("a key"));
@@ -132,7 +129,6 @@ TEST_P(SmallTokenizer, EncodesAsThePythonPackagesDo) {
   expect_as_in_python(Tokenizer::load(testdata() / GetParam()), testdata() / GetParam() / "expected.json");
 }
 
-// Properties that hold for any text and any pieces.
 void check_encoding(const Encoding& encoding, const std::string& text, const std::string& pair) {
   std::size_t next_word = 0;
   std::set<std::size_t> segments;
@@ -207,7 +203,6 @@ TEST(Tokenizer, MiniLmEncodesAsThePythonPackagesDo) {
   EXPECT_EQ(tokenizer.word_to_ids("his"), std::vector<std::int64_t>{2010});
 }
 
-// The model's vocab.txt with its settings must give the same tokenizer as its tokenizer.json.
 TEST_F(ModelFolder, WithMiniLmsVocabularyFileGivesTheSame) {
   const char* folder = std::getenv("ATTNFLOW_MINILM_DIR");
   if (folder == nullptr) GTEST_SKIP() << "ATTNFLOW_MINILM_DIR is not set";
@@ -315,7 +310,6 @@ TEST_F(ModelFolder, DamagedTokenizerJsonIsAnError) {
 }
 
 TEST_F(ModelFolder, PanicsInsideTheLibraryAreErrors) {
-  // A post-processor that refers to a second segment when there is only one.
   write("tokenizer.json", R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "b"},
       "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "B", "type_id": 0}}],
                          "pair": [], "special_tokens": {}}})");
@@ -368,7 +362,6 @@ TEST_F(ModelFolder, AMaskThatOnlyTheSettingsNameIsFoundInTheText) {
 }
 
 TEST_F(ModelFolder, VocabularyFilesWithOddLines) {
-  // Windows line ends, a duplicate line, an empty line, and an unterminated last line.
   write("vocab.txt", "[UNK]\r\n[CLS]\r\n[SEP]\r\nthe\r\n\r\nkey\r\nthe\r\n##s");
   const Tokenizer tokenizer = Tokenizer::load(folder_);
   EXPECT_EQ(tokenizer.token_to_id("the"), 6);  // the later line wins

@@ -1,11 +1,10 @@
 // The width of text in a terminal, and ways to make it fit.
 //
 // A terminal is a grid of cells. Most characters take one; East Asian wide characters and emoji take two; combining
-// marks take none, except for those next to their letter (spacing marks of Indic scripts), which take one. Text is
-// measured by graphemes (unicode.h): the widths of a grapheme's code points are added up, except that an emoji sequence
-// (joined by U+200D, colored by a skin tone, or requested by U+FE0F) is one picture of two cells, and a Hangul syllable
-// written in parts is as wide as its first part. Terminals that draw the members of an emoji sequence separately take
-// more room than is measured here.
+// marks take none, except spacing marks of Indic scripts, which take one. A grapheme (unicode.h) is as wide as the sum
+// of its code points, except that an emoji sequence (joined by U+200D, colored by a skin tone, or requested by U+FE0F)
+// is one picture of two cells, and a Hangul syllable written in parts is as wide as its first part. Terminals that draw
+// the members of an emoji sequence separately take more room.
 //
 // References:
 //   East Asian Width, UAX #11: https://www.unicode.org/reports/tr11/
@@ -23,13 +22,12 @@
 
 namespace attnflow {
 
-// Number of cells that one line of clean text takes. A control character counts as the one that clean_line shows for
-// it.
+// The cells of one line of clean text. A control character counts as the one that clean_line shows for it.
 std::size_t display_width(std::string_view text);
 
 // Converts any bytes to one line that is safe to print: control characters become their pictures (U+2400...), and
-// characters that reorder text invisibly (bidirectional controls) and invalid UTF-8 bytes become U+FFFD. No token can
-// then move the cursor, color the terminal or reverse the line.
+// bidirectional controls and invalid UTF-8 bytes become U+FFFD. No token can then move the cursor, color the terminal
+// or reverse the line.
 std::string clean_line(std::string_view text);
 
 // Cuts clean text to at most `cells`, with `ellipsis` in place of the rest. Graphemes are not split.

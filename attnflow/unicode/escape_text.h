@@ -1,8 +1,8 @@
 // Shows arbitrary bytes in a message such that terminal controls and invalid text are readable and harmless.
 //
-// Messages quote arguments, file names and file contents. clean_line (display_width.h) replaces special characters when
-// text is displayed; here they stay readable, with each byte written as \xNN: control characters, line and paragraph
-// separators, bidirectional controls, and bytes that are not UTF-8.
+// clean_line (display_width.h) replaces special characters when text is displayed. Messages quote arguments, file names
+// and file contents; here each byte of these is written as \xNN: control characters, line and paragraph separators,
+// bidirectional controls, and bytes that are not UTF-8.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@ std::int32_t signed_code(char32_t c) { return static_cast<std::int32_t>(c); }
 
 const utf8proc_property_t& property(char32_t c) { return *utf8proc_get_property(signed_code(c)); }
 
-// Marks and joiners may tie the following character to those before them, so the two code points around a position
-// after one do not determine whether it is a boundary.
+// Marks and joiners may tie the character after them to those before, so the two code points around a position after
+// one do not determine whether it is a boundary.
 bool may_tie(char32_t c) {
   const auto kind = property(c).boundclass;
   return kind == UTF8PROC_BOUNDCLASS_EXTEND || kind == UTF8PROC_BOUNDCLASS_ZWJ;

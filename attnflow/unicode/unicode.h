@@ -27,7 +27,6 @@
 
 namespace attnflow {
 
-// Represents a byte that is not UTF-8.
 inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 
 // ---- UTF-8 ----
@@ -45,7 +44,6 @@ void check_utf8(std::string_view text, std::string_view name);
 // and advances `at` by one byte. at < text.size().
 std::optional<char32_t> next_code_point(std::string_view text, std::size_t& at);
 
-// Like next_code_point, but returns U+FFFD for a byte that is not UTF-8.
 char32_t next_or_replacement(std::string_view text, std::size_t& at);
 
 // Whether a code point begins at text[at], as opposed to continuing there; true at and beyond the end of the text. The
@@ -59,16 +57,12 @@ std::size_t code_point_begin(std::string_view text, std::size_t at);
 // Returns the number of bytes at the end, 0 to 3, that are the beginning of an incomplete character.
 std::size_t incomplete_utf8(std::string_view bytes);
 
-// Returns the text with each invalid UTF-8 byte in hexadecimal: "a\xC3".
 std::string escape_invalid_utf8(std::string_view text);
 
-// Appends the UTF-8 form of a scalar value.
 void append_utf8(std::string& text, char32_t c);
 
-// Returns all code points, with U+FFFD for each byte that is not UTF-8.
 std::u32string decode_utf8(std::string_view text);
 
-// Returns the text with each invalid UTF-8 byte replaced by `replacement`.
 std::string repair_utf8(std::string_view text, std::string_view replacement = "\uFFFD");
 
 // Returns the text with each code point c replaced by change(c). char32_t change(char32_t).
@@ -95,8 +89,7 @@ CharacterClass character_class(char32_t c);
 // The control characters: U+0000 to U+001F and U+007F to U+009F.
 constexpr bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
 
-// A visible character for a control character: U+2400... for ASCII ones, U+FFFD for the others. Other code points are
-// returned unchanged.
+// A visible character for a control character: U+2400... for ASCII ones, else U+FFFD. Other code points are unchanged.
 char32_t control_picture(char32_t c);
 
 // True for letters of right-to-left scripts and the digits used with them (Bidi_Class R, AL, AN).

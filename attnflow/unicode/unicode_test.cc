@@ -281,7 +281,6 @@ TEST(Graphemes, WhatReadersSeeAsOne) {
 }
 
 TEST(Graphemes, ABoundaryIsTheSameFromBothSides) {
-  // One or two of each class used in a rule.
   const std::u32string classes =
       U"ab \r\n\u0300\u0308\u0600\u0903\u094D\u0915\u1100\u1160\u11A8\u200D\u2764\uAC00\uAC01\uFE0F"
       U"\U0001F1E6\U0001F1E7\U0001F3FD\U0001F469\U0001F6D1";
