@@ -51,7 +51,7 @@ class SafetensorsFile {
   const std::map<std::string, Entry, std::less<>>& entries() const;
   // Returns the other tensors, with their types as the file calls them (U16, F8_E4M3, F4, C64, ...).
   const std::map<std::string, std::string, std::less<>>& unread() const;
-  // Of any type.
+  // Whether the file has a tensor of this name, of any type.
   bool holds(std::string_view name) const { return entries().contains(name) || unread().contains(name); }
   // Throws Error(kBadFile) naming the first tensor of unread(), for callers that need all tensors.
   void require_all_read() const;
