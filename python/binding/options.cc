@@ -53,7 +53,8 @@ bool is_numpy_bool(nb::handle type) {
   return name == "numpy.bool_" || name == "numpy.bool";
 }
 
-// A value as JSON. Anything that converts to a whole number (as NumPy's do) or a number is one.
+// A value as JSON. Anything that converts to a whole number (as NumPy's do) or a number is one. No option is a list of
+// lists of lists.
 Json json_of(const std::string& name, nb::handle value, int depth = 0) {
   constexpr int kMaxDepth = 3;
   if (depth > kMaxDepth) refuse(name, value);
