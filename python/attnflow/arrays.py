@@ -130,9 +130,8 @@ def _steps_of(given: Sequence[Any]) -> bool:
 
 
 def _joined(steps: Sequence[Sequence[Any]]) -> list[NDArray[Any]]:
-    """The attention of each layer over prompt and generated tokens, from the result of generate().
-
-    The first step has the prompt's rows; a later one has the previous token's row, or, without a cache, all rows again.
+    """Each layer's attention over prompt and generated tokens, from generate(), whose first step has the prompt's rows;
+    a later one has the previous token's row, or, without a cache, all rows again.
     """
     import numpy as np
 

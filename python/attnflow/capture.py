@@ -324,8 +324,7 @@ def capture_with(
 ) -> Iterator[Captured]:
     """keep_as(weights, layer) returns what to keep of a call; the first call is layer 1.
 
-    fuse: keep_as(weights, layer, heads) may then get the weights of that many heads already fused to one.
-    see: needs a model whose attention function can be replaced.
+    fuse: keep_as(weights, layer, heads) may get weights already fused. see: needs a replaceable attention function.
     """
     global _recorder
     check_model(model)

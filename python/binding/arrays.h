@@ -34,8 +34,7 @@ TensorView<const T> view_of(const GivenArray<T>& array) {
 // Arrays of floats owned by Python: read through `views`, without the interpreter's lock, while this lives.
 class GivenArrays {
  public:
-  // All float32 or all float64, on the CPU, in C's order. Throws a TypeError for others, which the package's Python
-  // code prevents.
+  // All float32 or all float64, on the CPU, in C's order: the package's Python code prevents the TypeError.
   explicit GivenArrays(const nanobind::list& arrays);
 
   // Their elements concatenated, as an array of this shape. Throws Error(kBadFile) for arrays of different shapes.

@@ -69,8 +69,7 @@ struct FusedLayer {
   std::size_t tokens = 0;
 };
 
-// heads: the number that the layer counts as, if layers have different numbers; 0: its own. running: keeps only the
-// layer's shape.
+// heads: the layer's number of heads for layers that differ, 0: its own. running: keeps only the layer's shape.
 FusedLayer fuse_layer(const ArrayList& attention, std::size_t layer, const OptionDict& options, std::size_t heads,
                       RunningAttention* running) {
   const ExplainOptions asked = read_options(options);
@@ -333,8 +332,7 @@ std::size_t output_position(const std::vector<std::string>& tokens, const std::v
   return resolve_output_token(asked.settings.output_token, text, causal, asked.settings.words, notes);
 }
 
-// A generated token: its id, its piece, its bytes in the text, whether it is special, and the logits that chose it, at
-// `position`.
+// A generated token: id, piece, bytes in the text, whether it is special, and the logits that chose it, at `position`.
 using Generated = std::tuple<std::int64_t, std::string, std::size_t, std::size_t, bool, Logits>;
 
 GeneratedToken generated_token(const Generated& given, std::size_t choices, const IdToText& name, Mixing mixing,

@@ -3,8 +3,7 @@
 
 namespace attnflow::python {
 
-// Makes attnflow::Error raise attnflow.Error (python/attnflow/errors.py), with the program's kind and message, in which
-// options are spelled as Python's arguments.
+// Makes attnflow::Error raise attnflow.Error with the same kind and message, options spelled as Python's arguments.
 void raise_errors_in_python();
 
 }  // namespace attnflow::python

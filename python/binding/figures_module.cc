@@ -1,5 +1,4 @@
-// The extension module attnflow._figures: pictures of a report. It needs pango and cairo, and is imported with the
-// first picture.
+// The extension module attnflow._figures, imported with the first picture of a report: it needs pango and cairo.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>

@@ -17,8 +17,8 @@ using Progress = nanobind::typed<nanobind::callable, void(std::size_t, std::size
 
 // Runs `work` on a new thread, without the lock, while this one handles signals. After more than a second,
 // progress(done, total), if any, is called whenever there is something new. An exception from a signal handler
-// (KeyboardInterrupt) or `progress` stops the work and is thrown after it has ended; other exceptions are the work's
-// own. `work` must not need the lock.
+// (KeyboardInterrupt) or `progress` stops the work and is thrown after it ends, as are the work's own. `work` must not
+// need the lock.
 void run_without_lock(const std::function<void(const ProgressFunction&, const std::stop_token&)>& work,
                       const std::optional<Progress>& progress);
 

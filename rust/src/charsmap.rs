@@ -187,6 +187,7 @@ pub mod tests {
         assert!(Charsmap::from_base64(&base64::encode([0, 0, 0, 0, 0xFF])).is_err());
         let empty = Charsmap::from_base64(&base64::encode([0, 0, 0, 0])).unwrap();
         assert_eq!(normalized(&empty, "abc").get(), "abc");
+        // Units that point outside the trie, and values that point outside the texts.
         for unit in [u32::MAX, 1 << 30, 0x61 | 1 << 8, 0x161 | 1 << 9] {
             let mut bytes = 512_u32.to_le_bytes().to_vec();
             bytes.extend(std::iter::repeat_n(unit.to_le_bytes(), 128).flatten());

@@ -31,7 +31,7 @@ pub enum Failure {
     Refused(String),
 }
 
-/// Renders `template` with `context`, its variables as a JSON object. `format_time` formats now like C's strftime.
+/// Renders `template` with `context`, its variables as a JSON object. `format_time`: the current time, like C's strftime.
 pub fn render(
     template: &str,
     context: &[u8],

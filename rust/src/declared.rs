@@ -30,7 +30,7 @@ struct Named {
 pub struct Declared {
     /// Tokens with ids: added_tokens_decoder or added_tokens.json.
     added: Vec<AddedTokenWithId>,
-    /// Named special tokens, such as mask_token, in order.
+    /// Named special tokens, such as mask_token, in order of addition.
     named: Vec<Named>,
     /// Position among these of tokenizer.json's padding token, if the files name none.
     padding_at: Option<usize>,
@@ -125,6 +125,7 @@ fn has_holes(tokenizer: &Tokenizer) -> bool {
     vocabulary.values().any(|id| *id as usize >= vocabulary.len())
 }
 
+/// In order of id; tokens of tokenizer.json replace others with the same id.
 fn by_number(declared: &Declared, listed: &[AddedTokenWithId]) -> impl Iterator<Item = AddedToken> {
     let tokens: BTreeMap<u32, AddedToken> = declared
         .added

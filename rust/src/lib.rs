@@ -64,6 +64,7 @@ pub struct Token {
 pub struct EncodingObject {
     tokens: Vec<Token>,
     truncated: bool,
+    /// Keeps the texts alive that `tokens` points to.
     _encoding: TextEncoding,
 }
 

@@ -18,7 +18,7 @@ pub fn snap(text: &str, range: Range) -> Range {
     begin..end
 }
 
-/// `range` without white space at its ends; all white space is kept.
+/// `range` without white space at its ends; a range of only white space is kept.
 pub fn trim(text: &str, range: Range) -> Range {
     let slice = &text[range.clone()];
     let trimmed = slice.trim();
@@ -131,6 +131,7 @@ mod tests {
         let mut ranges = [0..4, 4..6];
         extend_to_graphemes(text, &mut ranges);
         assert_eq!(ranges, [0..4, 4..6]);
+        // Several byte tokens of one character.
         let mut ranges = [0..4, 0..4];
         extend_to_graphemes("😀", &mut ranges);
         assert_eq!(ranges, [0..4, 0..4]);

@@ -174,6 +174,7 @@ fn vocabulary() {
     assert_eq!(tokenizer.readable(7).as_deref(), Some("s"));
     assert_eq!(tokenizer.readable(4).as_deref(), Some("[MASK]"));
     assert_eq!(tokenizer.word_to_ids("KEYS").unwrap(), [6, 7]);
+    // Two pieces with one id: the same one is always shown.
     let mut document = word_piece();
     document["model"]["vocab"]["zoo"] = json!(7);
     document["model"]["vocab"]["far"] = json!(4_000_000_000_u32);

@@ -3,7 +3,6 @@
 use regex::Regex;
 use tokenizers::NormalizedString;
 
-/// Whether the text has a letter or a number in any script.
 pub fn has_letter_or_number(text: &str) -> bool {
     text.chars().any(char::is_alphanumeric)
 }

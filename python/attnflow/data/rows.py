@@ -99,8 +99,8 @@ class Explainer:
             require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """Explains a text, or a mapping from columns to values, and returns a row of the schema. If the row is at
-        fault, its column `error` says so; errors in the model, the machine or the options are raised.
+        """Explains a text, or a mapping from columns to values; returns a row of the schema. A fault of the row is its
+        `error`; errors in the model, the machine or the options are raised.
         """
         found: dict[str, Any] = {"index": index}
         try:
