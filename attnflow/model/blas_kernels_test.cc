@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "attnflow/model/model_for_test.h"
+
 namespace attnflow::blas_kernels_test {
 namespace {
 
@@ -14,17 +16,9 @@ TEST(BlasKernels, AreThoseOfTheOldestProcessorThatCanDoAsMuch) {
 }
 
 TEST(BlasKernels, AreWhatTheUserSays) {
-  constexpr const char* kVariable = "OPENBLAS_CORETYPE";
-  const char* const before = std::getenv(kVariable);
-  const std::string kept = before == nullptr ? "" : before;
-  ::setenv(kVariable, "Nehalem", 1);
+  const test::Environment variable("OPENBLAS_CORETYPE", "Nehalem");
   choose_blas_kernels();
-  EXPECT_STREQ(std::getenv(kVariable), "Nehalem");
-  if (before == nullptr) {
-    ::unsetenv(kVariable);
-  } else {
-    ::setenv(kVariable, kept.c_str(), 1);
-  }
+  EXPECT_STREQ(std::getenv("OPENBLAS_CORETYPE"), "Nehalem");
 }
 
 }  // namespace

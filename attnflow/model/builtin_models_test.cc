@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/image/image_processor.h"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <string>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/pytorch_for_test.h"

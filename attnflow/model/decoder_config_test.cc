@@ -5,18 +5,18 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "attnflow/base/error.h"
-#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/model/config_for_test.h"
 #include "attnflow/model/model_config.h"
+#include "attnflow/model/model_for_test.h"
 
 namespace attnflow::decoder_config_test {
 namespace {
 
 using Json = nlohmann::json;
 using test::expect_error;
+using test::with;
+using test::without;
 using Scaling = RotaryConfig::Scaling;
 
 Json gpt2() {
@@ -28,11 +28,6 @@ Json llama() {
   return {
       {"model_type", "llama"},    {"hidden_size", 24},       {"num_hidden_layers", 3}, {"num_attention_heads", 6},
       {"num_key_value_heads", 2}, {"intermediate_size", 40}, {"vocab_size", 77},       {"max_position_embeddings", 40}};
-}
-
-Json with(Json json, const std::string& key, const Json& value) {
-  json[key] = value;
-  return json;
 }
 
 Json of_type(const std::string& type) { return with(llama(), "model_type", type); }
@@ -103,22 +98,18 @@ TEST(DecoderConfig, ReadsLlamaWithDefaults) {
   EXPECT_FALSE(config.attention_output_bias);
   EXPECT_FALSE(config.feed_forward_bias);
   EXPECT_FALSE(config.tied);
-  Json without = llama();
-  without.erase("num_key_value_heads");
-  EXPECT_EQ(parse(without).key_value_heads, 6U);
+  EXPECT_EQ(parse(without(llama(), "num_key_value_heads")).key_value_heads, 6U);
 }
 
 TEST(DecoderConfig, ReadsStatedSettings) {
-  Json json = llama();
-  json.update({{"head_dim", 10},
-               {"attention_bias", true},
-               {"mlp_bias", true},
-               {"tie_word_embeddings", true},
-               {"rope_theta", 5e5},
-               {"rms_norm_eps", 1e-5},
-               {"hidden_act", "gelu"},
-               {"architectures", {"LlamaForCausalLM"}}});
-  const DecoderConfig config = parse(json);
+  const DecoderConfig config = parse(with(llama(), {{"head_dim", 10},
+                                                    {"attention_bias", true},
+                                                    {"mlp_bias", true},
+                                                    {"tie_word_embeddings", true},
+                                                    {"rope_theta", 5e5},
+                                                    {"rms_norm_eps", 1e-5},
+                                                    {"hidden_act", "gelu"},
+                                                    {"architectures", {"LlamaForCausalLM"}}}));
   EXPECT_EQ(config.head_width, 10U);
   EXPECT_TRUE(config.query_key_value_bias);
   EXPECT_TRUE(config.attention_output_bias);
@@ -281,8 +272,11 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_DOUBLE_EQ(parse(with(gemma, "rope_parameters", {{"rope_theta", 90.0}})).rotary.theta, 1e6);
   expect_bad(with(gemma, "rope_parameters", {{"sliding_attention", 3}}), {"sliding_attention", "an object", "3"});
 
-  Json neo = with(gpt2(), "model_type", "gpt_neo");
-  neo.update({{"hidden_size", 24}, {"num_layers", 3}, {"num_heads", 4}, {"max_position_embeddings", 40}});
+  const Json neo = with(gpt2(), {{"model_type", "gpt_neo"},
+                                 {"hidden_size", 24},
+                                 {"num_layers", 3},
+                                 {"num_heads", 4},
+                                 {"max_position_embeddings", 40}});
   EXPECT_EQ(parse(with(neo, "attention_layers", {"global", "local", "global"})).windows, (Windows{0, 256, 0}));
   const Json types = Json::array({Json::array({Json::array({"global", "local"}), 2})});
   expect_bad(with(neo, "attention_types", types), {"attention_types", "3", "found 4"});
@@ -375,11 +369,11 @@ TEST(DecoderConfig, ClassifiersOfTexts) {
   const DecoderConfig writer = parse(with(llama(), "pad_token_id", 3));
   EXPECT_FALSE(writer.classifies);
   EXPECT_FALSE(writer.padding);
-  Json json = with(of_type("gemma2"), "architectures", {"Gemma2ForSequenceClassification"});
-  json["final_logit_softcapping"] = 30.0;
-  json["id2label"] = {{"0", "bad"}, {"1", "good"}};
-  json["problem_type"] = "multi_label_classification";
-  json["pad_token_id"] = 3;
+  const Json json = with(of_type("gemma2"), {{"architectures", {"Gemma2ForSequenceClassification"}},
+                                             {"final_logit_softcapping", 30.0},
+                                             {"id2label", {{"0", "bad"}, {"1", "good"}}},
+                                             {"problem_type", "multi_label_classification"},
+                                             {"pad_token_id", 3}});
   const DecoderConfig config = parse(json);
   EXPECT_TRUE(config.classifies);
   EXPECT_FALSE(config.base_model);
@@ -469,10 +463,7 @@ TEST(DecoderConfig, RefusesVariants) {
 }
 
 TEST(DecoderConfig, RefusesWrongValues) {
-  Json missing = llama();
-  missing.erase("hidden_size");
-  missing.erase("vocab_size");
-  expect_bad(missing, {"model type llama", "hidden_size, vocab_size"});
+  expect_bad(without(without(llama(), "hidden_size"), "vocab_size"), {"model type llama", "hidden_size, vocab_size"});
   expect_bad(with(llama(), "num_key_value_heads", 4), {"num_attention_heads", "multiple", "6 and 4"});
   expect_bad(with(llama(), "hidden_size", 25), {"hidden_size", "multiple", "25 and 6"});
   expect_bad(with(llama(), "head_dim", 5), {"even", "found 5"});
@@ -481,9 +472,7 @@ TEST(DecoderConfig, RefusesWrongValues) {
   expect_bad(with(llama(), "rms_norm_eps", -1), {"rms_norm_eps"});
   expect_bad(with(llama(), "attention_bias", 1), {"attention_bias", "true or false"});
   expect_bad(with(llama(), "architectures", "LlamaForCausalLM"), {"architectures", "a list of strings"});
-  Json untyped = llama();
-  untyped.erase("model_type");
-  expect_bad(untyped, {"model_type is missing"});
+  expect_bad(without(llama(), "model_type"), {"model_type is missing"});
 }
 
 TEST(DecoderConfig, IsToldFromAnEncoder) {

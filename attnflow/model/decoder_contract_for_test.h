@@ -8,7 +8,6 @@
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "attnflow/base/error_for_test.h"

@@ -4,17 +4,17 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "attnflow/base/error.h"
-#include "attnflow/model/decoder_for_test.h"
+#include "attnflow/base/error_for_test.h"
+#include "attnflow/model/config_for_test.h"
 
 namespace attnflow::encoder_decoder_weights_test {
 namespace {
 
 using Json = nlohmann::json;
 using test::expect_error;
+using test::with;
+using test::without;
 
 Json t5() {
   return {{"model_type", "t5"},
@@ -35,11 +35,6 @@ Json bart() {
           {"encoder_ffn_dim", 40},         {"decoder_ffn_dim", 48},
           {"max_position_embeddings", 30}, {"vocab_size", 77},
           {"decoder_start_token_id", 2}};
-}
-
-Json with(Json json, const std::string& key, const Json& value) {
-  json[key] = value;
-  return json;
 }
 
 EncoderDecoderConfig parse(const Json& json, const std::string& generation = "") {
@@ -98,9 +93,7 @@ TEST(EncoderDecoderConfig, EitherHalfOfTheActivationMayBeStatedByItself) {
       {{{"dense_act_fn", "gelu_new"}, {"is_gated_act", true}}, true, Activation::kGeluTanh},
   };
   for (const Row& row : rows) {
-    Json json = t5();
-    json.update(row.settings);
-    const EncoderDecoderConfig config = parse(json);
+    const EncoderDecoderConfig config = parse(with(t5(), row.settings));
     EXPECT_EQ(config.encoder.gated, row.gated) << row.settings;
     EXPECT_EQ(config.decoder.activation, row.activation) << row.settings;
   }
@@ -109,13 +102,12 @@ TEST(EncoderDecoderConfig, EitherHalfOfTheActivationMayBeStatedByItself) {
 }
 
 TEST(EncoderDecoderConfig, OtherNamesHoldOverTheUsualOnes) {
-  const Json t5_too = {{"num_hidden_layers", 4}, {"hidden_size", 32}, {"num_attention_heads", 8}, {"head_dim", 6}};
-  Json json = t5();
-  json.update(t5_too);
-  EXPECT_EQ(parse(json).encoder.layers, 4U);
-  EXPECT_EQ(parse(json).encoder.hidden, 32U);
-  EXPECT_EQ(parse(json).encoder.heads, 8U);
-  EXPECT_EQ(parse(json).decoder.head_width, 6U);
+  const EncoderDecoderConfig config =
+      parse(with(t5(), {{"num_hidden_layers", 4}, {"hidden_size", 32}, {"num_attention_heads", 8}, {"head_dim", 6}}));
+  EXPECT_EQ(config.encoder.layers, 4U);
+  EXPECT_EQ(config.encoder.hidden, 32U);
+  EXPECT_EQ(config.encoder.heads, 8U);
+  EXPECT_EQ(config.decoder.head_width, 6U);
   EXPECT_EQ(parse(with(bart(), "num_hidden_layers", 4)).encoder.layers, 4U);
   EXPECT_EQ(parse(with(bart(), "num_hidden_layers", 4)).decoder.layers, 2U);
   EXPECT_EQ(parse(with(bart(), "num_attention_heads", 8)).encoder.heads, 8U);
@@ -141,10 +133,9 @@ TEST(EncoderDecoderConfig, ReadsWhatTargetsBeginWith) {
       parse(bart(), R"({"decoder_start_token_id": 7, "forced_bos_token_id": 8, "bad_words_ids": [[1], [2, 3]]})");
   EXPECT_EQ(beside.begin, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(beside.never, std::vector<std::int64_t>{1});
-  Json without = bart();
-  without.erase("decoder_start_token_id");
-  expect_refused(ErrorKind::kBadFile, without, {"decoder_start_token_id", "generation_config.json"});
-  EXPECT_EQ(parse(with(without, "bos_token_id", 4)).begin, std::vector<std::int64_t>{4});
+  const Json unsaid = without(bart(), "decoder_start_token_id");
+  expect_refused(ErrorKind::kBadFile, unsaid, {"decoder_start_token_id", "generation_config.json"});
+  EXPECT_EQ(parse(with(unsaid, "bos_token_id", 4)).begin, std::vector<std::int64_t>{4});
   expect_refused(ErrorKind::kBadFile, with(bart(), "decoder_start_token_id", 77), {"from 0 to 76", "77"});
   expect_refused(ErrorKind::kBadFile, bart(), {"bad_words_ids", "lists"}, R"({"bad_words_ids": [3]})");
 }

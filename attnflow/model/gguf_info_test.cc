@@ -2,12 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
 #include "attnflow/attribution/note.h"
-#include "attnflow/files/files_for_test.h"
-#include "attnflow/files/gguf.h"
+#include "attnflow/model/model_for_test.h"
 
 namespace attnflow::gguf_info_test {
 namespace {
@@ -16,9 +12,7 @@ using internal::GgufType;
 using test::bytes_of;
 using test::expect_error;
 
-std::filesystem::path golden(const std::string& name) {
-  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "gguf" / (name + ".gguf");
-}
+std::filesystem::path golden(const std::string& name) { return test::golden_folder("gguf") / (name + ".gguf"); }
 
 using Counts = std::vector<std::size_t>;
 

@@ -6,7 +6,6 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
-#include "attnflow/model/decoder_config.h"
 
 namespace attnflow::internal::gguf_layout_test {
 namespace {
@@ -90,6 +89,10 @@ GgufHeader small_llama() {
   return header;
 }
 
+void expect_refused(const GgufHeader& header, ErrorKind kind, const std::vector<std::string>& words) {
+  expect_error(kind, words, [&] { plan_conversion(header, {}, "small.gguf"); });
+}
+
 TEST(PlanConversion, NamesShapesAndConfig) {
   const GgufHeader header = small_llama();
   const ConvertedModel model = plan_conversion(header, {}, "small.gguf");
@@ -114,8 +117,7 @@ TEST(PlanConversion, NamesShapesAndConfig) {
 TEST(PlanConversion, RefusesListsForLayers) {
   GgufHeader header = small_llama();
   header.metadata.at("llama.feed_forward_length") = GgufArray{GgufType::kI32, 1, {12}, {}};
-  expect_error(ErrorKind::kUnsupportedModel, {"llama.feed_forward_length", "list"},
-               [&] { plan_conversion(header, {}, "small.gguf"); });
+  expect_refused(header, ErrorKind::kUnsupportedModel, {"llama.feed_forward_length", "list"});
 }
 
 TEST(PlanConversion, TensorsWithoutAPlaceAreNamed) {
@@ -124,30 +126,25 @@ TEST(PlanConversion, TensorsWithoutAPlaceAreNamed) {
         "blk.0.attn_q.bias", "blk.0.attn_qkv.weight", "output_norm.bias", "position_embd.weight", "token_embd", "x"}) {
     GgufHeader header = small_llama();
     header.tensors.push_back({name, {8}, 0, 0, 0});
-    expect_error(ErrorKind::kUnsupportedModel, {"small.gguf", name},
-                 [&] { plan_conversion(header, {}, "small.gguf"); });
+    expect_refused(header, ErrorKind::kUnsupportedModel, {"small.gguf", name});
   }
   GgufHeader header = small_llama();
   header.tensors.back().bytes.reset();
-  expect_error(ErrorKind::kUnsupportedModel, {"output_norm.weight", "type"},
-               [&] { plan_conversion(header, {}, "small.gguf"); });
+  expect_refused(header, ErrorKind::kUnsupportedModel, {"output_norm.weight", "type"});
 }
 
 TEST(PlanConversion, ChecksSizes) {
   for (const std::int64_t bad : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
     GgufHeader header = small_llama();
     header.metadata.at("llama.block_count") = bad;
-    expect_error(ErrorKind::kBadFile, {"small.gguf", "num_hidden_layers"},
-                 [&] { plan_conversion(header, {}, "small.gguf"); });
+    expect_refused(header, ErrorKind::kBadFile, {"small.gguf", "num_hidden_layers"});
   }
   GgufHeader header = small_llama();
   header.metadata.at("llama.block_count") = std::int64_t{999};
-  expect_error(ErrorKind::kBadFile, {"model.layers.1.input_layernorm.weight", "more"},
-               [&] { plan_conversion(header, {}, "small.gguf"); });
+  expect_refused(header, ErrorKind::kBadFile, {"model.layers.1.input_layernorm.weight", "more"});
   header = small_llama();
   header.metadata.at("llama.attention.layer_norm_rms_epsilon") = std::nan("");
-  expect_error(ErrorKind::kBadFile, {"layer_norm_rms_epsilon", "finite"},
-               [&] { plan_conversion(header, {}, "small.gguf"); });
+  expect_refused(header, ErrorKind::kBadFile, {"layer_norm_rms_epsilon", "finite"});
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include "attnflow/model/hub_cache.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <string>
 
 #include "attnflow/model/builtin_models.h"
 #include "attnflow/model/model_files.h"
@@ -14,28 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::expect_error;
-
-// Sets environment variables for the duration of a test.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* before = ::getenv(name)) before_ = before;
-    ::setenv(name, value.c_str(), 1);
-  }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-  ~Environment() {
-    if (before_) {
-      ::setenv(name_, before_->c_str(), 1);
-    } else {
-      ::unsetenv(name_);
-    }
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 class HubCache : public testing::Test {
  protected:
@@ -52,13 +27,13 @@ class HubCache : public testing::Test {
   }
 
   const test::TempFolder cache_;
-  const Environment variable_{"HF_HUB_CACHE", cache_.path().string()};
+  const test::Environment variable_{"HF_HUB_CACHE", cache_.path().string()};
 };
 
 TEST_F(HubCache, IsWhereTheVariablesSay) {
   EXPECT_EQ(fs::path(*hub_cache()).lexically_normal(), (cache_.path() / "").lexically_normal());
   ::unsetenv("HF_HUB_CACHE");
-  const Environment home("HF_HOME", "/somewhere");
+  const test::Environment home("HF_HOME", "/somewhere");
   EXPECT_EQ(*hub_cache(), "/somewhere/hub");
 }
 

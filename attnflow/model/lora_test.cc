@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <string>
-#include <vector>
 
 #include "attnflow/base/error.h"
 #include "attnflow/files/array_file.h"

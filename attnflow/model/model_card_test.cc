@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 

@@ -4,51 +4,27 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "attnflow/base/error.h"
+#include "attnflow/model/config_for_test.h"
 #include "attnflow/model/model_for_test.h"
 
 namespace attnflow::model_config_test {
 namespace {
 
 using Json = nlohmann::json;
+using test::bert;
+using test::deberta;
 using test::expect_error;
+using test::with;
+using test::without;
 
-Json bert() {
-  return {{"model_type", "bert"},     {"hidden_size", 24},       {"num_hidden_layers", 2},       {"vocab_size", 77},
-          {"num_attention_heads", 4}, {"intermediate_size", 40}, {"max_position_embeddings", 20}};
-}
-
-Json roberta() {
-  Json config = bert();
-  config["model_type"] = "roberta";
-  return config;
-}
+Json roberta() { return bert("roberta"); }
+Json albert() { return with(bert("albert"), "embedding_size", 12); }
 
 Json distilbert() {
-  return {{"model_type", "distilbert"},
-          {"dim", 24},
-          {"n_layers", 2},
-          {"n_heads", 4},
-          {"hidden_dim", 40},
-          {"vocab_size", 77},
-          {"max_position_embeddings", 20},
-          {"activation", "relu"}};
-}
-
-Json albert() {
-  Json config = bert();
-  config["model_type"] = "albert";
-  config["embedding_size"] = 12;
-  return config;
-}
-
-Json with(Json config, const std::string& key, Json value) {
-  config[key] = std::move(value);
-  return config;
+  return {{"model_type", "distilbert"}, {"dim", 24},        {"n_layers", 2},        {"n_heads", 4},
+          {"hidden_dim", 40},           {"vocab_size", 77}, {"activation", "relu"}, {"max_position_embeddings", 20}};
 }
 
 ModelConfig parse(const Json& config) { return parse_model_config(config.dump(), "config.json"); }
@@ -84,14 +60,12 @@ TEST(ModelConfig, ReadsBertWithDefaults) {
 }
 
 TEST(ModelConfig, ReadsStatedSettings) {
-  Json json = bert();
-  json.update({{"layer_norm_eps", 1e-5},
-               {"hidden_act", "gelu_new"},
-               {"type_vocab_size", 3},
-               {"tie_word_embeddings", false},
-               {"architectures", {"BertForMaskedLM"}},
-               {"problem_type", "multi_label_classification"}});
-  const ModelConfig config = parse(json);
+  const ModelConfig config = parse(with(bert(), {{"layer_norm_eps", 1e-5},
+                                                 {"hidden_act", "gelu_new"},
+                                                 {"type_vocab_size", 3},
+                                                 {"tie_word_embeddings", false},
+                                                 {"architectures", {"BertForMaskedLM"}},
+                                                 {"problem_type", "multi_label_classification"}}));
   EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.activation, Activation::kGeluTanh);
   EXPECT_EQ(config.token_types, 3U);
@@ -133,16 +107,13 @@ TEST(ModelConfig, DistilbertHasItsOwnKeysAndNoTokenTypes) {
   EXPECT_EQ(config.hidden, 24U);
   EXPECT_EQ(config.intermediate, 40U);
   EXPECT_EQ(config.token_types, 0U);
-  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);  // a constant in its code
-  Json bert_keys = bert();
-  bert_keys["model_type"] = "distilbert";
-  expect_bad(bert_keys, {"missing: hidden_dim."});  // the other keys of DistilBERT also have BERT's names
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-12);                  // a constant in its code
+  expect_bad(bert("distilbert"), {"missing: hidden_dim."});  // the other keys of DistilBERT also have BERT's names
   expect_bad({{"model_type", "distilbert"}}, {"missing", "n_layers", "n_heads", "hidden_dim"});
 }
 
 TEST(ModelConfig, AlbertSharesLayersInGroups) {
-  Json json = albert();
-  json.update({{"num_hidden_layers", 4}, {"num_hidden_groups", 2}, {"inner_group_num", 3}});
+  const Json json = with(albert(), {{"num_hidden_layers", 4}, {"num_hidden_groups", 2}, {"inner_group_num", 3}});
   const ModelConfig config = parse(json);
   EXPECT_EQ(config.embedding, 12U);
   EXPECT_EQ(config.activation, Activation::kGeluTanh);  // its default
@@ -153,18 +124,13 @@ TEST(ModelConfig, AlbertSharesLayersInGroups) {
     EXPECT_EQ(config.stored_layer(index), groups[index] * 3 + index % 3);
   }
   EXPECT_EQ(parse(albert()).layer_groups, 1U);
-  json["num_hidden_groups"] = 5;
-  expect_bad(json, {"num_hidden_groups 5", "num_hidden_layers 4"});
-  Json many = albert();
-  many.update({{"num_hidden_layers", 4000}, {"inner_group_num", 4000}});
-  expect_bad(many, {"at most 4096 layers"});
-  Json no_embedding = albert();
-  no_embedding.erase("embedding_size");
-  expect_bad(no_embedding, {"missing", "embedding_size"});
+  expect_bad(with(json, "num_hidden_groups", 5), {"num_hidden_groups 5", "num_hidden_layers 4"});
+  expect_bad(with(albert(), {{"num_hidden_layers", 4000}, {"inner_group_num", 4000}}), {"at most 4096 layers"});
+  expect_bad(without(albert(), "embedding_size"), {"missing", "embedding_size"});
 }
 
 TEST(ModelConfig, MpnetCountsFromAFixedIdAndPutsDistancesIntoBuckets) {
-  const Json mpnet = with(bert(), "model_type", "mpnet");
+  const Json mpnet = bert("mpnet");
   const ModelConfig config = parse(with(mpnet, "pad_token_id", 7));
   EXPECT_EQ(config.padding_id, 1);  // regardless of the padding token
   EXPECT_EQ(config.max_tokens(), 18U);
@@ -178,18 +144,6 @@ TEST(ModelConfig, MpnetCountsFromAFixedIdAndPutsDistancesIntoBuckets) {
   expect_bad(with(mpnet, "max_position_embeddings", 2), {"max_position_embeddings", "at least 3"});
 }
 
-Json deberta() {
-  Json json = with(with(bert(), "model_type", "deberta-v2"), "type_vocab_size", 0);
-  json.update({{"relative_attention", true},
-               {"pos_att_type", "p2c|c2p"},
-               {"share_att_key", true},
-               {"norm_rel_ebd", "layer_norm"},
-               {"position_buckets", 4},
-               {"max_relative_positions", -1},
-               {"position_biased_input", false}});
-  return json;
-}
-
 TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
   const ModelConfig config = parse(deberta());
   EXPECT_EQ(config.distances.span, 4U);
@@ -199,10 +153,10 @@ TEST(ModelConfig, DebertaHasEmbeddingsOfDistances) {
   EXPECT_EQ(config.token_types, 0U);
   EXPECT_EQ(parse(bert()).distances.span, 0U);
   EXPECT_TRUE(parse(bert()).position_input);
-  Json plain = deberta();
-  plain.update({{"position_buckets", -1}, {"max_relative_positions", 9}, {"position_biased_input", true}});
-  plain["pos_att_type"] = {"c2p", "p2c"};
-  const ModelConfig other = parse(plain);
+  const ModelConfig other = parse(with(deberta(), {{"position_buckets", -1},
+                                                   {"max_relative_positions", 9},
+                                                   {"position_biased_input", true},
+                                                   {"pos_att_type", {"c2p", "p2c"}}}));
   EXPECT_EQ(other.distances.span, 9U);
   EXPECT_FALSE(other.distances.grow);
   EXPECT_TRUE(other.position_input);
@@ -230,9 +184,7 @@ TEST(ModelConfig, DebertaFollowsTheDefaultsOfItsClass) {
   const ModelConfig stated = parse(deberta());
   EXPECT_TRUE(stated.distance_norm);
   EXPECT_FALSE(stated.distance_maps);
-  Json absent = deberta();
-  absent.erase("share_att_key");
-  absent.erase("norm_rel_ebd");
+  const Json absent = without(without(deberta(), "share_att_key"), "norm_rel_ebd");
   EXPECT_FALSE(parse(absent).distance_norm);
   EXPECT_TRUE(parse(absent).distance_maps);
   EXPECT_TRUE(parse(with(absent, "share_att_key", false)).distance_maps);
@@ -240,23 +192,15 @@ TEST(ModelConfig, DebertaFollowsTheDefaultsOfItsClass) {
 }
 
 TEST(ModelConfig, OtherNamesHoldOverTheUsualOnes) {
-  Json json = {{"model_type", "distilbert"},
-               {"dim", 24},
-               {"n_layers", 2},
-               {"n_heads", 3},
-               {"hidden_dim", 40},
-               {"vocab_size", 77},
-               {"max_position_embeddings", 20}};
-  json.update({{"hidden_size", 32}, {"num_hidden_layers", 4}, {"num_attention_heads", 8}});
-  const ModelConfig config = parse(json);
+  const ModelConfig config =
+      parse(with(distilbert(), {{"hidden_size", 32}, {"num_hidden_layers", 4}, {"num_attention_heads", 8}}));
   EXPECT_EQ(config.hidden, 32U);
   EXPECT_EQ(config.layers, 4U);
   EXPECT_EQ(config.heads, 8U);
 }
 
 TEST(ModelConfig, TheFirstDebertaHasNoBuckets) {
-  Json json = with(with(bert(), "model_type", "deberta"), "type_vocab_size", 0);
-  json.update({{"relative_attention", true}, {"pos_att_type", "c2p|p2c"}, {"max_relative_positions", -1}});
+  const Json json = test::first_deberta();
   const ModelConfig config = parse(json);
   EXPECT_EQ(config.distances.span, 20U);  // positions
   EXPECT_FALSE(config.distances.grow);
@@ -270,7 +214,7 @@ TEST(ModelConfig, TheFirstDebertaHasNoBuckets) {
   expect_unsupported(with(json, "legacy", false), {"legacy is false"});
 }
 
-Json modernbert() { return with(with(bert(), "model_type", "modernbert"), "num_hidden_layers", 5); }
+Json modernbert() { return with(bert("modernbert"), "num_hidden_layers", 5); }
 
 TEST(ModelConfig, ModernbertTurnsQueriesAndSeesWindows) {
   const ModelConfig config = parse(modernbert());
@@ -347,12 +291,9 @@ TEST(ModelConfig, LabelsAreOrderedByNumber) {
 }
 
 TEST(ModelConfig, NamesAllMissingKeys) {
-  Json json = bert();
-  json.erase("hidden_size");
-  json.erase("vocab_size");
+  const Json json = without(without(bert(), "hidden_size"), "vocab_size");
   expect_bad(json, {"config.json", "bert", "missing: hidden_size, vocab_size"});
-  json.erase("model_type");
-  expect_bad(json, {"model_type", "missing", "bert, roberta, xlm-roberta, camembert"});
+  expect_bad(without(json, "model_type"), {"model_type", "missing", "bert, roberta, xlm-roberta, camembert"});
 }
 
 TEST(ModelConfig, RefusesSizesThatAreNoSizes) {
@@ -379,9 +320,8 @@ TEST(ModelConfig, RefusesCodeOfItsOwn) {
   const Json map = {{"AutoModel", "modeling_own.BertModel"}, {"AutoConfig", "configuration_own.OwnConfig"}};
   expect_unsupported(with(with(bert(), "auto_map", map), "architectures", {"BertOwnModel"}),
                      {"auto_map", "\"BertOwnModel\"", "BertModel", "--attention"});
-  Json other = map;
-  other["AutoModel"] = "org/name--modeling_own.OwnModel";
-  expect_unsupported(with(bert(), "auto_map", other), {"auto_map", "\"OwnModel\""});
+  expect_unsupported(with(bert(), "auto_map", with(map, "AutoModel", "org/name--modeling_own.OwnModel")),
+                     {"auto_map", "\"OwnModel\""});
   expect_unsupported(with(with(bert(), "auto_map", map), "architectures", {"BertForEmbedding"}), {"BertForEmbedding"});
   expect_bad(with(bert(), "auto_map", 3), {"auto_map", "object"});
   // A copy of transformers' own class, custom code for the tokenizer only, and no custom code.
@@ -391,8 +331,8 @@ TEST(ModelConfig, RefusesCodeOfItsOwn) {
 }
 
 TEST(ModelConfig, RefusesModelsThatComputeSomethingElse) {
-  expect_unsupported(with(with(bert(), "model_type", "ernie"), "use_task_id", true), {"use_task_id", "false"});
-  expect_unsupported(with(bert(), "model_type", "gpt2"), {"\"gpt2\"", "bert, roberta, xlm-roberta, camembert"});
+  expect_unsupported(with(bert("ernie"), "use_task_id", true), {"use_task_id", "false"});
+  expect_unsupported(bert("gpt2"), {"\"gpt2\"", "bert, roberta, xlm-roberta, camembert"});
   expect_unsupported(with(bert(), "position_embedding_type", "relative_key"), {"relative_key", "absolute"});
   expect_unsupported(with(bert(), "is_decoder", true), {"is_decoder", "encoders"});
   expect_unsupported(with(bert(), "add_cross_attention", true), {"add_cross_attention"});

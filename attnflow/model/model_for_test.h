@@ -7,21 +7,67 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "attnflow/files/files_for_test.h"
+#include "attnflow/model/model.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow::test {
 
-inline std::filesystem::path golden_models() {
-  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "models";
-}
+// Sets an environment variable for the duration of a test.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* before = ::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    if (before_) {
+      ::setenv(name_, before_->c_str(), 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
 
-// Returns the "models" of tests/golden/models/index.json.
-inline nlohmann::json golden_index() { return nlohmann::json::parse(get(golden_models() / "index.json")).at("models"); }
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+inline std::filesystem::path golden_folder(const std::string& name) {
+  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / name;
+}
+inline std::filesystem::path golden_models() { return golden_folder("models"); }
+inline std::filesystem::path golden_decoders() { return golden_folder("decoders"); }
+inline std::filesystem::path golden_vision() { return golden_folder("vision"); }
+
+// Returns the "models" of a folder's index.json.
+inline nlohmann::json models_of(const std::filesystem::path& folder) {
+  return nlohmann::json::parse(get(folder / "index.json")).at("models");
+}
+inline nlohmann::json golden_index() { return models_of(golden_models()); }
+inline nlohmann::json decoder_index() { return models_of(golden_decoders()); }
+inline nlohmann::json vision_index() { return models_of(golden_vision()); }
+
+// Expects the sizes that an index says.
+inline void expect_sizes(const ModelInfo& info, const nlohmann::json& golden) {
+  EXPECT_EQ(info.name, golden.at("name"));
+  EXPECT_EQ(info.layers, golden.at("layers"));
+  EXPECT_EQ(info.heads, golden.at("heads"));
+  EXPECT_EQ(info.hidden, golden.at("hidden"));
+  EXPECT_EQ(info.vocabulary, golden.at("vocabulary"));
+  EXPECT_EQ(info.architecture, golden.value("architecture", info.architecture));
+  EXPECT_EQ(info.key_value_heads, golden.value("key_value_heads", info.key_value_heads));
+  EXPECT_EQ(info.max_tokens, golden.value("max_tokens", info.max_tokens));
+  EXPECT_EQ(info.parameters, golden.value("parameters", info.parameters));
+  EXPECT_GT(info.parameters, info.vocabulary);
+}
 
 // The parts of a .safetensors file.
 struct WeightsFile {
@@ -92,8 +138,22 @@ class ModelCopy {
   std::filesystem::path path_;
 };
 
-// Expects that a made-up model with the tensors of `plan` reports each of them by name if it is missing, except those
-// in `marks`, which identify a head, and rejects each in another shape. `find` looks for the model's weights.
+inline ModelCopy decoder_copy(const std::string& name) { return {golden_decoders(), name}; }
+
+// Returns the tensors of a model's file that the model uses.
+template <typename IsUnused>
+std::vector<PlannedTensor> stored_tensors(const std::filesystem::path& folder, const IsUnused& is_unused) {
+  std::vector<PlannedTensor> tensors;
+  const WeightsFile weights = WeightsFile::read(folder / "model.safetensors");
+  for (const auto& [name, entry] : weights.header.items()) {
+    if (name != "__metadata__" && !is_unused(name)) tensors.push_back({name, Shape(entry.at("shape"))});
+  }
+  return tensors;
+}
+
+// Expects that a model with the tensors of `plan` reports each of them, by the name that files of today have for it, if
+// it is missing, and rejects each in another shape. Without one of `marks`, which identify a head, it has no head.
+// `find` looks for the model's weights.
 template <typename Find>
 void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan, const Find& find,
                         const std::set<std::string>& marks = {}) {
@@ -104,12 +164,20 @@ void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>
     WeightsFile damaged = intact;
     damaged.header[tensor.name]["shape"].push_back(1);
     damaged.write(file);
-    expect_error(ErrorKind::kBadFile, {tensor.name, "expected ["}, [&] { find(model.path()); });
-    if (marks.contains(tensor.name)) continue;
+    expect_error(ErrorKind::kBadFile, {file.string(), "\"" + tensor.name + "\"", "expected [", "config.json"},
+                 [&] { find(model.path()); });
     damaged = intact;
     damaged.rename(tensor.name, "set.aside");
     damaged.write(file);
-    expect_error(ErrorKind::kBadFile, {"missing", tensor.name}, [&] { find(model.path()); });
+    if (marks.contains(tensor.name)) {
+      EXPECT_EQ(find(model.path()).info.head, ModelHead::kNone);
+      continue;
+    }
+    const bool scale = tensor.name.ends_with(".gamma");
+    const std::string stem = tensor.name.substr(0, tensor.name.rfind('.'));
+    const std::string usual = scale ? stem + ".weight" : tensor.name.ends_with(".beta") ? stem + ".bias" : tensor.name;
+    expect_error(ErrorKind::kBadFile, {file.string(), "1 of them missing: \"" + usual + "\""},
+                 [&] { find(model.path()); });
   }
   intact.write(file);
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "attnflow/base/error.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::model_input_test {
@@ -60,17 +59,29 @@ TEST_F(ModelInputTest, DecodersPredictAtTheLastTokenThatIsNoPadding) {
   EXPECT_EQ(reading_position(info_, std::vector<std::int64_t>{1, 1}), 0U);
 }
 
+TEST_F(ModelInputTest, DecodersCountTheTokensBefore) {
+  const auto check = [&](std::size_t length, const std::vector<std::int64_t>& ids) { check_ids(info_, length, ids); };
+  check(0, {0, 9, 3, 4});
+  check(3, {1});
+  expect_error(ErrorKind::kUsage, {"at least one token"}, [&] { check(2, {}); });
+  expect_error(ErrorKind::kInputTooLong, {"found 2 after the 3"}, [&] { check(3, {1, 1}); });
+  expect_error(ErrorKind::kBadFile, {"from 0 to 9", "found 10 at position 3"}, [&] { check(2, {1, 10}); });
+  expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_text_input(info_, {{1, 2}, {0}}); });
+  info_.head = ModelHead::kCausalLm;
+  check_target(info_, {ScoreTarget::Kind::kLogit, 9, 99}, 3);
+  expect_error(ErrorKind::kUsage, {"labels below 10", "found 10"}, [&] {
+    check_target(info_, {ScoreTarget::Kind::kProbabilityDifference, 9, 10}, 3);
+  });
+}
+
 TEST_F(ModelInputTest, TargetsOfDecodersThatClassify) {
   info_.causal = true;
   info_.head = ModelHead::kClassification;
   info_.labels = {"no", "yes"};
-  ScoreTarget target;
-  target.label = 1;
-  EXPECT_NO_THROW(check_target(info_, target, 3));
-  target.position = 2;
-  EXPECT_NO_THROW(check_target(info_, target, 3));
-  target.position = 3;
-  expect_error(ErrorKind::kUsage, {"position from 0 to 2", "found 3"}, [&] { check_target(info_, target, 3); });
+  EXPECT_NO_THROW(check_target(info_, {.label = 1}, 3));
+  EXPECT_NO_THROW(check_target(info_, {.label = 1, .position = 2}, 3));
+  expect_error(ErrorKind::kUsage, {"position from 0 to 2", "found 3"},
+               [&] { check_target(info_, {.label = 1, .position = 3}, 3); });
   EXPECT_NO_THROW(check_text_input(info_, {{1, 2}, {}}, {{1}}));
   expect_error(ErrorKind::kUsage, {"expected labels below 2", "classes", "found 2"},
                [&] { check_target(info_, {.label = 2}, 3); });
@@ -81,10 +92,8 @@ TEST_F(ModelInputTest, TargetsOfAnswersAreTokens) {
   EXPECT_NO_THROW(check_target(info_, {.label = 2}, 3));
   expect_error(ErrorKind::kUsage, {"labels below 3", "tokens of an input", "found 3"},
                [&] { check_target(info_, {.label = 3}, 3); });
-  ScoreTarget placed;
-  placed.position = 1;
   expect_error(ErrorKind::kUsage, {"without a position", "one answer", "found position 1"},
-               [&] { check_target(info_, placed, 3); });
+               [&] { check_target(info_, {.position = 1}, 3); });
 }
 
 TEST(PositionIds, CountFromZero) {

@@ -42,6 +42,13 @@ void expect_close(const Found& found, const Expected& expected, double tolerance
   EXPECT_LE(largest_difference(found.span(), expected.span()), tolerance * std::max(1.0, largest(expected.span())));
 }
 
+// Expects them within `tolerance`.
+template <typename Found, typename Expected>
+void expect_within(const Found& found, const Expected& expected, double tolerance) {
+  ASSERT_EQ(found.shape(), expected.shape());
+  EXPECT_LE(largest_difference(found.span(), expected.span()), tolerance);
+}
+
 // Expects the same result of pass(threads), a model's numbers, for one thread and for `others`.
 template <typename Pass>
 void expect_same_bits(const Pass& pass, const std::vector<std::size_t>& others = {2, 3, 1}) {

@@ -46,6 +46,18 @@ fn ids(tokens: &[TextToken]) -> Vec<u32> {
     tokens.iter().map(|token| token.id).collect()
 }
 
+fn words(tokens: &[TextToken]) -> Vec<usize> {
+    tokens
+        .iter()
+        .flat_map(|token| &token.place)
+        .map(|place| place.word)
+        .collect()
+}
+
+fn encoded(tokenizer: &TextTokenizer, text: &str) -> Vec<TextToken> {
+    tokenizer.encode(text, None, None).unwrap().tokens
+}
+
 #[test]
 fn places_and_specials() {
     let text = "The keys, [MASK] café\u{301} 😀";
@@ -120,13 +132,7 @@ fn truncation_is_an_argument() {
     assert_eq!((ids(&cut.tokens), cut.truncated), (vec![2, 5, 5, 3, 6, 3], true));
     let same = tokenizer.encode("the the the the", Some("key"), Some(8)).unwrap();
     assert_eq!((same.tokens.len(), same.truncated), (8, false));
-    let words: Vec<usize> = cut
-        .tokens
-        .iter()
-        .flat_map(|token| &token.place)
-        .map(|place| place.word)
-        .collect();
-    assert_eq!(words, [0, 1, 2]);
+    assert_eq!(words(&cut.tokens), [0, 1, 2]);
     let empty = tokenizer.encode("the the", Some("key"), Some(3)).unwrap();
     assert_eq!((ids(&empty.tokens), empty.truncated), (vec![2, 3, 3], true));
     assert!(tokenizer.encode("the", None, Some(1)).unwrap_err().contains("2 tokens"));
@@ -141,22 +147,17 @@ fn without_a_pre_tokenizer_spaces_part_words() {
                   "merges": [["▁", "a"], ["▁", "b"]]},
     });
     let tokenizer = load(&document);
-    let tokens = tokenizer.encode("a ab b", None, None).unwrap().tokens;
-    assert_eq!(ids(&tokens), [2, 4, 3, 5]);
-    let places: Vec<_> = tokens
+    let tokens = encoded(&tokenizer, "a ab b");
+    assert_eq!((ids(&tokens), words(&tokens)), (vec![2, 4, 3, 5], vec![0, 1, 1, 2]));
+    let ranges: Vec<_> = tokens
         .iter()
         .flat_map(|token| &token.place)
-        .map(|p| (p.range.clone(), p.word))
+        .map(|place| place.range.clone())
         .collect();
-    assert_eq!(places, [(0..1, 0), (2..3, 1), (3..4, 1), (5..6, 2)]);
+    assert_eq!(ranges, [0..1, 2..3, 3..4, 5..6]);
     // A space that is a separate piece starts the word after it.
-    let spaced = tokenizer.encode("a  b", None, None).unwrap().tokens;
-    let words: Vec<usize> = spaced
-        .iter()
-        .flat_map(|token| &token.place)
-        .map(|place| place.word)
-        .collect();
-    assert_eq!((ids(&spaced), words), (vec![2, 1, 5], vec![0, 1, 1]));
+    let spaced = encoded(&tokenizer, "a  b");
+    assert_eq!((ids(&spaced), words(&spaced)), (vec![2, 1, 5], vec![0, 1, 1]));
     assert_eq!(tokenizer.word_to_ids("b").unwrap(), [5]);
     assert_eq!(tokenizer.word_to_ids("").unwrap(), [0_u32; 0]);
     assert_eq!(tokenizer.readable(5).as_deref(), Some("b"));
@@ -192,7 +193,7 @@ fn special_tokens_from_beside_the_document() {
     document["added_tokens"] = json!([]);
     let json = document.to_string();
     let bare = TextTokenizer::from_json(json.as_bytes(), b"{}").unwrap();
-    assert!(!ids(&bare.encode("[MASK]", None, None).unwrap().tokens).contains(&4));
+    assert!(!ids(&encoded(&bare, "[MASK]")).contains(&4));
     let special = |content: &str, usual: bool| {
         json!({"content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
                "special": true, "usual": usual})
@@ -206,7 +207,7 @@ fn special_tokens_from_beside_the_document() {
         special("[LAST]", false)
     ]);
     let tokenizer = with(&json, named.clone()).unwrap();
-    let tokens = tokenizer.encode("the [MASK]", None, None).unwrap().tokens;
+    let tokens = encoded(&tokenizer, "the [MASK]");
     assert_eq!((ids(&tokens), tokens[2].special), (vec![2, 5, 4, 3], true));
     let id = |tokenizer: &TextTokenizer, piece: &str| tokenizer.token_to_id(piece);
     assert_eq!(
@@ -240,29 +241,27 @@ fn bad_documents_are_refused() {
     assert!(TextTokenizer::from_json(&b"[".repeat(1_000_000), b"{}").is_err());
     assert!(TextTokenizer::from_json(whole.as_bytes(), b"{").is_err());
 
-    let mut version = word_piece();
-    version["version"] = json!("2.0");
+    let changed = |place: &str, value: Value| {
+        let mut document = word_piece();
+        *document.pointer_mut(place).unwrap() = value;
+        document
+    };
     assert_eq!(
-        try_load(&version).err().unwrap(),
+        try_load(&changed("/version", json!("2.0"))).err().unwrap(),
         "expected format version 1.0, found 2.0"
     );
-    let mut shifted = word_piece();
-    shifted["added_tokens"][3]["id"] = json!(7);
-    assert!(try_load(&shifted).err().unwrap().contains("[MASK]"));
-    let mut dropped = word_piece();
-    dropped["post_processor"] = json!({"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}});
-    assert!(load(&dropped)
-        .encode("the", None, None)
-        .unwrap_err()
-        .contains("leaves out"));
-    let mut doubled = word_piece();
+    assert!(try_load(&changed("/added_tokens/3/id", json!(7)))
+        .err()
+        .unwrap()
+        .contains("[MASK]"));
     let sequence = json!({"Sequence": {"id": "A", "type_id": 0}});
-    doubled["post_processor"] = json!({"type": "TemplateProcessing", "single": [sequence, sequence],
-                                       "pair": [], "special_tokens": {}});
-    assert!(load(&doubled).encode("the", None, None).is_err());
-    let mut no_unknown = word_piece();
-    no_unknown["model"]["unk_token"] = json!("[NONE]");
-    assert!(load(&no_unknown).encode("zebra", None, None).is_err());
+    for (single, words) in [(json!([]), "leaves out"), (json!([sequence, sequence]), "")] {
+        let template = json!({"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {}});
+        let tokenizer = load(&changed("/post_processor", template));
+        assert!(tokenizer.encode("the", None, None).unwrap_err().contains(words));
+    }
+    let no_unknown = load(&changed("/model/unk_token", json!("[NONE]")));
+    assert!(no_unknown.encode("zebra", None, None).is_err());
 }
 
 fn text_of(object: *mut StringObject) -> String {

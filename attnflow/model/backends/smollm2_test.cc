@@ -12,7 +12,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "attnflow/files/gguf.h"
@@ -43,7 +42,7 @@ constexpr double kLogitNoise = 0.2;
 constexpr double kMeanAttentionError = 6e-3;
 constexpr double kLargestAttentionError = 0.3;
 
-fs::path golden() { return fs::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "smollm2"; }
+fs::path golden() { return test::golden_folder("smollm2"); }
 
 struct Outcome {
   Tensor<float> logits;  // after the last token

@@ -19,24 +19,15 @@ INSTANTIATE_TEST_SUITE_P(Llama, SmallModel, testing::Values("llama", "olmo3", "g
 
 TEST_P(SmallModel, SaysWhatItIs) {
   const auto decoder = load_small(GetParam());
-  std::size_t found = 0;
-  const nlohmann::json index = test::gguf_index();
-  for (const nlohmann::json& golden : index.at("models")) {
-    if (golden.at("name") != GetParam()) continue;
-    ++found;
-    const ModelInfo& info = decoder->info();
-    EXPECT_EQ(info.layers, golden.at("layers"));
-    EXPECT_EQ(info.heads, golden.at("heads"));
-    EXPECT_EQ(info.key_value_heads, golden.at("key_value_heads"));
-    EXPECT_EQ(info.hidden, golden.at("hidden"));
-    EXPECT_EQ(info.vocabulary, golden.at("vocabulary"));
-    EXPECT_EQ(info.parameters, golden.at("parameters"));
-    EXPECT_EQ(info.max_tokens, 512U);
-    EXPECT_TRUE(info.causal);
-    EXPECT_EQ(info.head, ModelHead::kCausalLm);
-    EXPECT_EQ(info.name, GetParam());
-  }
-  EXPECT_EQ(found, 1U);
+  const ModelInfo& info = decoder->info();
+  const nlohmann::json models = test::models_of(test::golden_gguf());
+  const auto golden =
+      std::find_if(models.begin(), models.end(), [&](const auto& one) { return one.at("name") == GetParam(); });
+  ASSERT_NE(golden, models.end());
+  test::expect_sizes(info, *golden);
+  EXPECT_EQ(info.max_tokens, 512U);
+  EXPECT_TRUE(info.causal);
+  EXPECT_EQ(info.head, ModelHead::kCausalLm);
   EXPECT_EQ(decoder->length(), 0U);
 }
 

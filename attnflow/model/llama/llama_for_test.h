@@ -12,15 +12,14 @@
 #include <vector>
 
 #include "attnflow/files/array_file.h"
-#include "attnflow/files/files_for_test.h"
+#include "attnflow/files/gguf.h"
 #include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/model_files.h"
+#include "attnflow/model/model_for_test.h"
 
 namespace attnflow::test {
 
-inline std::filesystem::path golden_gguf() {
-  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "gguf";
-}
+inline std::filesystem::path golden_gguf() { return golden_folder("gguf"); }
 
 inline nlohmann::json gguf_index() { return nlohmann::json::parse(get(golden_gguf() / "index.json")); }
 
@@ -35,6 +34,22 @@ inline std::unique_ptr<Decoder> load_small(const std::string& name, const LoadOp
   LoadOptions few = options;
   if (few.threads == 0) few.threads = 1;
   return ModelFiles::gguf(golden_gguf() / (name + ".gguf")).load_decoder(few);
+}
+
+// Returns the small llama's file with `from` replaced by `to`, of the same length, everywhere.
+inline std::string edited_llama(const std::string& from, const std::string& to) {
+  std::string file = get(golden_gguf() / "llama.gguf");
+  EXPECT_EQ(from.size(), to.size());
+  EXPECT_NE(file.find(from), std::string::npos) << from;
+  for (std::size_t at = file.find(from); at != std::string::npos; at = file.find(from, at + 1))
+    file.replace(at, from.size(), to);
+  return file;
+}
+
+// The bytes of a text, and of an entry of the header with a number.
+inline std::string gguf_text(const std::string& value) { return bytes_of(std::uint64_t{value.size()}) + value; }
+inline std::string gguf_entry(const std::string& key, std::uint32_t value) {
+  return gguf_text(key) + bytes_of(static_cast<std::uint32_t>(internal::GgufType::kU32)) + bytes_of(value);
 }
 
 inline Ids golden_ids(const std::string& name) {
@@ -61,9 +76,7 @@ inline void expect_golden(Decoder& decoder, const std::string& model, const Ids&
   const ModelOutput output = decoder.run({ids, {}}, &sink, {positions});
   ASSERT_EQ(sink.tokens(), ids.size());
   expect_rows(sink, golden_array(model, prefix + "attention"), queries, tolerance.attention);
-  const Tensor<float> logits = golden_array(model, prefix + "logits");
-  ASSERT_EQ(output.logits.shape(), logits.shape());
-  EXPECT_LE(largest_difference(output.logits.span(), logits.span()), tolerance.logits);
+  expect_within(output.logits, golden_array(model, prefix + "logits"), tolerance.logits);
 }
 
 // Expects them for the first tokens, every one of which they are there for.

@@ -8,32 +8,30 @@ namespace {
 using Ranges = std::vector<ByteRange>;
 using Words = std::vector<std::size_t>;
 
-TEST(LocatePieces, FollowEachOther) {
-  EXPECT_EQ(locate_pieces("The key is", {"The", " key", " is"}), (Ranges{{0, 3}, {3, 7}, {7, 10}}));
-  EXPECT_EQ(locate_pieces("", {}), Ranges{});
-}
-
-TEST(LocatePieces, HalvesOfCharacters) {
-  EXPECT_EQ(locate_pieces("a\xF0\x9F\x99\x82", {"a", "\xF0\x9F", "\x99", "\x82"}),
-            (Ranges{{0, 1}, {1, 3}, {3, 4}, {4, 5}}));
-}
-
-TEST(LocatePieces, ASpaceThatTheTokenizerPutInFront) {
-  EXPECT_EQ(locate_pieces("The key", {" The", " key"}), (Ranges{{0, 3}, {3, 7}}));
-  EXPECT_EQ(locate_pieces("The", {" ", "T", "he"}), (Ranges{{0, 0}, {0, 1}, {1, 3}}));
-  // After a special token too.
-  EXPECT_EQ(locate_pieces("a<s>b", {"a", "<s>", " b"}), (Ranges{{0, 1}, {1, 4}, {4, 5}}));
-}
-
-TEST(LocatePieces, WhiteSpaceThatTheTokenizerDropped) {
-  EXPECT_EQ(locate_pieces("a  <s>\n b", {"a", "<s>", "b"}), (Ranges{{0, 1}, {3, 6}, {8, 9}}));
-}
-
-TEST(LocatePieces, WhatMatchesNothingSharesTheTextUpToTheNext) {
-  EXPECT_EQ(locate_pieces("ab\xC3\xA9gh", {"ab", "?", "gh"}), (Ranges{{0, 2}, {2, 4}, {4, 6}}));
-  EXPECT_EQ(locate_pieces("abXYcd", {"ab", "<unk>", "<unk>", "cd"}), (Ranges{{0, 2}, {2, 4}, {2, 4}, {4, 6}}));
-  EXPECT_EQ(locate_pieces("abXY", {"ab", "<unk>"}), (Ranges{{0, 2}, {2, 4}}));
-  EXPECT_EQ(locate_pieces("XY", {"", ""}), (Ranges{{0, 2}, {0, 2}}));
+TEST(LocatePieces, InTheText) {
+  struct Row {
+    std::string text;
+    std::vector<std::string> pieces;
+    Ranges expected;
+  };
+  const std::vector<Row> rows = {
+      {"The key is", {"The", " key", " is"}, {{0, 3}, {3, 7}, {7, 10}}},
+      {"", {}, {}},
+      // Halves of characters.
+      {"a\xF0\x9F\x99\x82", {"a", "\xF0\x9F", "\x99", "\x82"}, {{0, 1}, {1, 3}, {3, 4}, {4, 5}}},
+      // A space that the tokenizer put in front, after a special token too.
+      {"The key", {" The", " key"}, {{0, 3}, {3, 7}}},
+      {"The", {" ", "T", "he"}, {{0, 0}, {0, 1}, {1, 3}}},
+      {"a<s>b", {"a", "<s>", " b"}, {{0, 1}, {1, 4}, {4, 5}}},
+      // White space that the tokenizer dropped.
+      {"a  <s>\n b", {"a", "<s>", "b"}, {{0, 1}, {3, 6}, {8, 9}}},
+      // A piece that matches nothing shares the text up to the next.
+      {"ab\xC3\xA9gh", {"ab", "?", "gh"}, {{0, 2}, {2, 4}, {4, 6}}},
+      {"abXYcd", {"ab", "<unk>", "<unk>", "cd"}, {{0, 2}, {2, 4}, {2, 4}, {4, 6}}},
+      {"abXY", {"ab", "<unk>"}, {{0, 2}, {2, 4}}},
+      {"XY", {"", ""}, {{0, 2}, {0, 2}}},
+  };
+  for (const Row& row : rows) EXPECT_EQ(locate_pieces(row.text, row.pieces), row.expected) << row.text;
 }
 
 TEST(ReadableRange, WholeCharactersWithoutWhiteSpace) {

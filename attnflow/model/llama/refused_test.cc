@@ -7,32 +7,18 @@
 #include <cstring>
 
 #include "attnflow/base/random.h"
-#include "attnflow/files/gguf.h"
 #include "attnflow/model/llama/library.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::refused_test {
 namespace {
 
+using test::edited_llama;
 using test::expect_error;
 using test::get;
 using test::golden_gguf;
 using test::put;
 using test::TempFolder;
-
-std::string small_model() { return get(golden_gguf() / "llama.gguf"); }
-
-// Replaces `from` with `to`, of the same length, everywhere in the file.
-std::string replaced(std::string file, const std::string& from, const std::string& to) {
-  EXPECT_EQ(from.size(), to.size());
-  std::size_t count = 0;
-  for (std::size_t at = file.find(from); at != std::string::npos; at = file.find(from, at + 1)) {
-    file.replace(at, from.size(), to);
-    ++count;
-  }
-  EXPECT_GE(count, 1U) << from;
-  return file;
-}
 
 void expect_refused(const std::string& bytes, ErrorKind kind, std::vector<std::string> words) {
   const TempFolder folder;
@@ -56,7 +42,7 @@ TEST(Refused, OtherFiles) {
 }
 
 TEST(Refused, TruncatedFiles) {
-  const std::string file = small_model();
+  const std::string file = get(golden_gguf() / "llama.gguf");
   for (const std::size_t size :
        {file.size() - 1, file.size() / 2, std::size_t{9000}, std::size_t{100}, std::size_t{8}}) {
     SCOPED_TRACE(size);
@@ -65,34 +51,32 @@ TEST(Refused, TruncatedFiles) {
 }
 
 TEST(Refused, AnArchitectureThatTheLibraryDoesNotKnow) {
-  expect_refused(replaced(small_model(), "llama", "lhama"), ErrorKind::kUnsupportedModel, {"architecture", "lhama"});
+  expect_refused(edited_llama("llama", "lhama"), ErrorKind::kUnsupportedModel, {"architecture", "lhama"});
 }
 
 TEST(Refused, WithoutAnArchitectureOrATokenizer) {
-  expect_refused(replaced(small_model(), "general.architecture", "general.architectura"), ErrorKind::kBadFile,
+  expect_refused(edited_llama("general.architecture", "general.architectura"), ErrorKind::kBadFile,
                  {"general.architecture"});
-  expect_refused(replaced(small_model(), "tokenizer.ggml.model", "tokenizer.ggml.modul"), ErrorKind::kUnsupportedModel,
+  expect_refused(edited_llama("tokenizer.ggml.model", "tokenizer.ggml.modul"), ErrorKind::kUnsupportedModel,
                  {"tokenizer"});
 }
 
 TEST(Refused, MissingTensorsAndSettings) {
-  expect_refused(replaced(small_model(), "blk.1.attn_k.weight", "blk.9.attn_k.weight"), ErrorKind::kBadFile,
+  expect_refused(edited_llama("blk.1.attn_k.weight", "blk.9.attn_k.weight"), ErrorKind::kBadFile,
                  {"libllama", "blk.1.attn_k.weight"});
-  expect_refused(replaced(small_model(), "llama.block_count", "llama.block_cuunt"), ErrorKind::kBadFile,
+  expect_refused(edited_llama("llama.block_count", "llama.block_cuunt"), ErrorKind::kBadFile,
                  {"libllama", "block_count"});
-  expect_refused(replaced(small_model(), "tokenizer.ggml.merges", "tokenizer.ggml.murges"), ErrorKind::kBadFile,
+  expect_refused(edited_llama("tokenizer.ggml.merges", "tokenizer.ggml.murges"), ErrorKind::kBadFile,
                  {"libllama", "merges"});
 }
 
 // The small model as the first of two files. The two entries that state this take 64 bytes, so the data stay aligned.
 std::string first_of_two() {
-  using test::bytes_of;
-  const auto text = [](const std::string& value) { return bytes_of(std::uint64_t{value.size()}) + value; };
-  const auto type = [](internal::GgufType value) { return bytes_of(static_cast<std::uint32_t>(value)); };
-  const std::string entries = text("split.count") + type(internal::GgufType::kU32) + bytes_of(std::uint32_t{2}) +
-                              text("x") + type(internal::GgufType::kText) + text(std::string(16, 'x'));
+  const std::string entries = test::gguf_entry("split.count", 2) + test::gguf_text("x") +
+                              test::bytes_of(static_cast<std::uint32_t>(internal::GgufType::kText)) +
+                              test::gguf_text(std::string(16, 'x'));
   EXPECT_EQ(entries.size(), 64U);
-  std::string file = small_model();
+  std::string file = get(golden_gguf() / "llama.gguf");
   constexpr std::size_t kCountAt = 16;
   constexpr std::size_t kEntriesAt = 24;
   std::uint64_t count = 0;
@@ -114,7 +98,7 @@ TEST(Refused, APartOfASplitModel) {
 
 // Changes header bytes at random: libllama must produce one of our errors, or a model that runs.
 TEST(Refused, HostileHeadersDoNotEndTheProgram) {
-  const std::string file = small_model();
+  const std::string file = get(golden_gguf() / "llama.gguf");
   const std::size_t header = internal::parse_gguf(std::as_bytes(std::span(file)), "small").data_begin;
   const char* const count_text = std::getenv("ATTNFLOW_HOSTILE_FILES");
   const std::size_t count = count_text == nullptr ? 150 : std::strtoull(count_text, nullptr, 10);

@@ -3,15 +3,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "attnflow/files/gguf.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::warnings_test {
 namespace {
 
-using test::get;
+using test::gguf_entry;
+using test::gguf_text;
 using test::golden_gguf;
 using test::put;
 using test::TempFolder;
@@ -71,28 +69,6 @@ TEST(LlamaWarnings, WhatChangesNothingIsDropped) {
       Texts{});
 }
 
-std::string text_of(const std::string& value) { return test::bytes_of(std::uint64_t{value.size()}) + value; }
-
-// The small llama with an edited header; each `from` must occur once.
-std::unique_ptr<Decoder> changed(const TempFolder& folder,
-                                 const std::vector<std::pair<std::string, std::string>>& edits) {
-  std::string file = get(golden_gguf() / "llama.gguf");
-  for (const auto& [from, to] : edits) {
-    EXPECT_EQ(from.size(), to.size());
-    const std::size_t at = file.find(from);
-    EXPECT_NE(at, std::string::npos) << from;
-    if (at != std::string::npos) file.replace(at, from.size(), to);
-  }
-  put(folder / "model.gguf", file);
-  LoadOptions options;
-  options.threads = 1;
-  return ModelFiles::gguf(folder / "model.gguf").load_decoder(options);
-}
-
-std::string id_entry(const std::string& key, std::uint32_t id) {
-  return text_of(key) + test::bytes_of(static_cast<std::uint32_t>(internal::GgufType::kU32)) + test::bytes_of(id);
-}
-
 TEST(LlamaNotes, FilesThatSayTooLittle) {
   EXPECT_EQ(texts_of(test::load_small("llama")->info().notes), Texts{});
   const auto header = internal::read_gguf(golden_gguf() / "llama.gguf");
@@ -102,23 +78,24 @@ TEST(LlamaNotes, FilesThatSayTooLittle) {
   const std::string end_key = "tokenizer.ggml.eos_token_id";
   const TempFolder folder;
   const auto notes = [&](const std::string& from, const std::string& to) {
-    return texts_of(changed(folder, {{from, to}})->info().notes);
+    put(folder / "model.gguf", test::edited_llama(from, to));
+    return texts_of(ModelFiles::gguf(folder / "model.gguf").load_decoder({.threads = 1})->info().notes);
   };
-  EXPECT_EQ(notes(id_entry(begin_key, begin), id_entry(begin_key, 99999)),
+  EXPECT_EQ(notes(gguf_entry(begin_key, begin), gguf_entry(begin_key, 99999)),
             Texts{"tokenizer.ggml.bos_token_id names token 99999, which the vocabulary does not have: libllama takes "
                   "11, \")\", instead."});
-  EXPECT_EQ(notes(text_of(begin_key), text_of("tokenizer.ggml.bos_token_xx")),
+  EXPECT_EQ(notes(gguf_text(begin_key), gguf_text("tokenizer.ggml.bos_token_xx")),
             Texts{"The file does not say which token begins a text (tokenizer.ggml.bos_token_id): libllama takes 11, "
                   "\")\", and puts it before every text."});
-  EXPECT_EQ(notes(text_of(end_key), text_of("tokenizer.ggml.eos_token_xx")),
+  EXPECT_EQ(notes(gguf_text(end_key), gguf_text("tokenizer.ggml.eos_token_xx")),
             Texts{"The file does not say which token ends a text (tokenizer.ggml.eos_token_id): libllama takes 11, "
                   "\")\", and a generation ends where it is chosen."});
   EXPECT_EQ(
-      notes(id_entry(end_key, end), id_entry(end_key, 40)),
+      notes(gguf_entry(end_key, end), gguf_entry(end_key, 40)),
       Texts{"The file marks the token that ends a text (tokenizer.ggml.eos_token_id), 40, \"F\", as ordinary text: "
             "a generation ends wherever it is chosen."});
   EXPECT_EQ(
-      notes(text_of("tokenizer.ggml.pre"), text_of("tokenizer.ggml.prx")),
+      notes(gguf_text("tokenizer.ggml.pre"), gguf_text("tokenizer.ggml.prx")),
       Texts{"The file does not say how its tokenizer splits a text before it merges pieces (tokenizer.ggml.pre "
             "is missing), so libllama splits by a general rule. Where that is not the model's own, tokens differ, "
             "and with them all numbers."});

@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -60,8 +58,6 @@ GradientStack differentiate(ModelOf<Input>& model, const Input& input, const Sco
   return sink;
 }
 
-std::filesystem::path golden_folder() { return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden"; }
-
 struct Case {
   std::string family;  // folder of tests/golden: models, vision, decoders
   std::string model;
@@ -75,7 +71,7 @@ struct Case {
 template <typename Call>
 auto with_model(const Case& one, const Call& call, std::size_t threads = 0) {
   const LoadOptions options = {.threads = threads};
-  const ModelFiles files(golden_folder() / one.family / one.model);
+  const ModelFiles files(test::golden_folder(one.family) / one.model);
   if (files.info().image) return call(*files.load_vision(options), one.image);
   return call(*files.load_text(options), one.text);
 }
@@ -90,8 +86,7 @@ std::vector<Case> golden_cases() {
   constexpr std::size_t kMaxTokens = 29;
   std::vector<Case> cases;
   for (const std::string family : {"models", "vision", "decoders"}) {
-    const Json index = Json::parse(test::get(golden_folder() / family / "index.json"));
-    for (const Json& model : index.at("models")) {
+    for (const Json& model : test::models_of(test::golden_folder(family))) {
       if (family != "decoders" && model.at("head") != "classification") continue;
       for (std::size_t number = 0; number < model.at("cases").size(); ++number) {
         const Json& about = model.at("cases")[number];
@@ -123,8 +118,7 @@ TEST(AttentionGradients, AgreeWithAutograd) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
     const GradientStack found = differentiate(one);
     const auto array = [&](const std::string& key) {
-      return read_npz(golden_folder() / "attention_gradients" / (one.model + ".npz"),
-                      "case" + std::to_string(one.number) + "_" + key);
+      return test::case_array(test::golden_folder("attention_gradients") / (one.model + ".npz"), one.number, key);
     };
     const Tensor<float> expected = array("gradient").to_float("gradient");
     ASSERT_EQ(Shape(expected.shape().begin() + 1, expected.shape().end()), found.shape);
@@ -209,7 +203,7 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
   const TextInput text = {{2, 9, 3}, {}};
   const auto refuses = [&](ErrorKind kind, const std::vector<std::string>& words, const char* model,
                            const TextInput& input, const ScoreTarget& target) {
-    const auto loaded = ModelFiles(golden_folder() / model).load_text();
+    const auto loaded = ModelFiles(test::golden_folder(model)).load_text();
     expect_error(kind, words, [&] { gradients_of(*loaded).attention_gradients(input, target, sink); });
   };
   const char* const bert = "models/bert_classification";
@@ -229,7 +223,7 @@ TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
    public:
     void layer(const LayerGradients&) override { throw Error(ErrorKind::kOther, "enough"); }
   };
-  const std::unique_ptr<Encoder> bert = ModelFiles(golden_folder() / "models" / "bert_classification").load_encoder();
+  const std::unique_ptr<Encoder> bert = ModelFiles(test::golden_models() / "bert_classification").load_encoder();
   const TextInput text = {{2, 9, 3}, {}};
   Stopping stopping;
   expect_error(ErrorKind::kOther, {"enough"}, [&] { gradients_of(*bert).attention_gradients(text, {}, stopping); });

@@ -4,13 +4,13 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "attnflow/base/base64.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/model/decoder_contract_for_test.h"
-#include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/torch/golden_for_test.h"
@@ -30,113 +30,85 @@ using test::largest_difference;
 // order differ by a few units of 6e-7 there.
 constexpr double kLogitTolerance = 2e-5;
 
+// A case of a model's index, and its arrays.
 struct GoldenCase {
-  std::size_t number = 0;
-  std::vector<std::int64_t> ids;
+  const Json& model;
+  const Json& json;
   std::filesystem::path file;
-  Array array(const std::string& name) const { return read_npz(file, "case" + std::to_string(number) + "_" + name); }
+  std::size_t number = 0;
+  std::vector<std::int64_t> ids = json.at("ids");
+
+  Array array(const std::string& name) const { return test::case_array(file, number, name); }
 };
 
-struct GoldenDecoder {
-  Json json;
-  std::string name;
-  std::filesystem::path folder;
-
-  GoldenCase golden_case(std::size_t number) const {
-    GoldenCase found{number, {}, test::golden_decoders() / (name + ".npz")};
-    json.at("cases").at(number).at("ids").get_to(found.ids);
-    return found;
-  }
-  std::size_t cases() const { return json.at("cases").size(); }
-};
-
-std::vector<GoldenDecoder> decoders() {
-  std::vector<GoldenDecoder> all;
-  for (const Json& json : test::decoder_index()) {
-    const auto name = json.at("name").get<std::string>();
-    all.push_back({json, name, test::golden_decoders() / name});
-  }
-  return all;
-}
-
-TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
+// Calls check(decoder, case) for every case that has `key`, and returns their number.
+template <typename Check>
+std::size_t each_case(const std::string& key, const Check& check) {
   std::size_t cases = 0;
-  for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
-    for (std::size_t number = 0; number < golden.cases(); ++number) {
-      SCOPED_TRACE(golden.name + ", case " + std::to_string(number));
-      const GoldenCase one = golden.golden_case(number);
-      RunOptions options;
-      options.logit_positions = test::to_positions(one.array("logit_positions").to_int64("positions"));
-      KeptRows sink;
-      const ModelOutput output = decoder->run({one.ids, {}}, &sink, options);
-      expect_rows(sink, one.array("attention").to_float("attention"),
-                  test::to_positions(one.array("queries").to_int64("queries")), kAttentionTolerance);
-      expect_close(output.logits, one.array("logits").to_float("logits"), kLogitTolerance);
-      EXPECT_EQ(decoder->length(), one.ids.size());
+  for (const Json& model : test::decoder_index()) {
+    const auto name = model.at("name").get<std::string>();
+    const std::unique_ptr<Decoder> decoder = ModelFiles(test::golden_decoders() / name).load_decoder();
+    for (std::size_t number = 0; number < model.at("cases").size(); ++number) {
+      const Json& one = model.at("cases").at(number);
+      if (!one.contains(key)) continue;
+      SCOPED_TRACE(name + ", case " + std::to_string(number));
+      check(*decoder, GoldenCase{model, one, test::golden_decoders() / (name + ".npz"), number});
       ++cases;
     }
   }
+  return cases;
+}
+
+TEST(DecoderGolden, AttentionAndLogitsOfEveryModel) {
+  const std::size_t cases = each_case("ids", [](Decoder& decoder, const GoldenCase& one) {
+    KeptRows sink;
+    const ModelOutput output =
+        decoder.run({one.ids, {}}, &sink, {test::to_positions(one.array("logit_positions").to_int64("positions"))});
+    expect_rows(sink, one.array("attention").to_float("attention"),
+                test::to_positions(one.array("queries").to_int64("queries")), kAttentionTolerance);
+    expect_close(output.logits, one.array("logits").to_float("logits"), kLogitTolerance);
+    EXPECT_EQ(decoder.length(), one.ids.size());
+  });
   EXPECT_GE(cases, 36U);
 }
 
 TEST(DecoderGolden, TwoChunks) {
-  std::size_t checked = 0;
-  for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
-    for (std::size_t number = 0; number < golden.cases(); ++number) {
-      const Json& json = golden.json.at("cases").at(number);
-      if (!json.contains("split")) continue;
-      SCOPED_TRACE(golden.name);
-      const GoldenCase one = golden.golden_case(number);
-      const std::size_t split = json.at("split");
-      const Tensor<float> logits = one.array("append_logits").to_float("logits");
-      decoder->clear();
-      const std::span<const std::int64_t> ids = one.ids;
-      expect_close(decoder->append(ids.first(split), nullptr), logits[0], kLogitTolerance);
-      KeptRows sink;
-      expect_close(decoder->append(ids.subspan(split), &sink), logits[1], kLogitTolerance);
-      std::vector<std::size_t> queries;
-      for (std::size_t query = split; query < ids.size(); ++query) queries.push_back(query);
-      expect_rows(sink, one.array("append_attention").to_float("attention"), queries, kAttentionTolerance);
-      ++checked;
-    }
-  }
-  EXPECT_GE(checked, 7U);
+  const std::size_t cases = each_case("split", [](Decoder& decoder, const GoldenCase& one) {
+    const std::size_t split = one.json.at("split");
+    const Tensor<float> logits = one.array("append_logits").to_float("logits");
+    decoder.clear();
+    const std::span<const std::int64_t> ids = one.ids;
+    expect_close(decoder.append(ids.first(split), nullptr), logits[0], kLogitTolerance);
+    KeptRows sink;
+    expect_close(decoder.append(ids.subspan(split), &sink), logits[1], kLogitTolerance);
+    std::vector<std::size_t> queries(ids.size() - split);
+    std::iota(queries.begin(), queries.end(), split);
+    expect_rows(sink, one.array("append_attention").to_float("attention"), queries, kAttentionTolerance);
+  });
+  EXPECT_GE(cases, 7U);
 }
 
 TEST(DecoderGolden, Gradients) {
-  std::size_t checked = 0;
-  for (const GoldenDecoder& golden : decoders()) {
-    const std::unique_ptr<Decoder> decoder = ModelFiles(golden.folder).load_decoder();
-    const std::size_t label = golden.json.at("label");
-    const std::size_t other = golden.json.at("other");
-    const std::vector<std::pair<std::string, ScoreTarget>> targets = {
-        {"logit", {ScoreTarget::Kind::kLogit, label, 0}},
-        {"probability", {ScoreTarget::Kind::kProbability, label, 0}},
-        {"difference", {ScoreTarget::Kind::kProbabilityDifference, label, other}}};
-    for (std::size_t number = 0; number < golden.cases(); ++number) {
-      if (!golden.json.at("cases").at(number).contains("gradients")) continue;
-      const GoldenCase one = golden.golden_case(number);
-      const std::vector<TextInput> inputs(targets.size(), TextInput{one.ids, {}});
-      std::vector<ScoreTarget> wanted;
-      for (const auto& [name, target] : targets) wanted.push_back(target);
-      const std::vector<InputGradient> found = gradients_of(*decoder).input_gradients(inputs, wanted);
-      ASSERT_EQ(found.size(), targets.size());
-      for (std::size_t t = 0; t < targets.size(); ++t) {
-        const std::string& name = targets[t].first;
-        SCOPED_TRACE(golden.name + ", case " + std::to_string(number) + ", " + name);
-        expect_close(found[t].embedding, one.array("embedding").to_float("embedding"), 1e-6);
-        // A logit is as precise as the largest in its row.
-        const Tensor<float> logits = one.array("logits").to_float("logits");
-        test::expect_gradient(
-            found[t], name, [&](const std::string& key) { return one.array(key); },
-            name == "logit" ? largest(logits[logits.extent(0) - 1].span()) : 1.0);
-        ++checked;
-      }
+  const std::size_t cases = each_case("gradients", [](Decoder& decoder, const GoldenCase& one) {
+    const std::size_t label = one.model.at("label");
+    const std::vector<ScoreTarget> targets = {
+        {ScoreTarget::Kind::kLogit, label, 0},
+        {ScoreTarget::Kind::kProbability, label, 0},
+        {ScoreTarget::Kind::kProbabilityDifference, label, one.model.at("other").get<std::size_t>()}};
+    const std::vector<TextInput> inputs(targets.size(), TextInput{one.ids, {}});
+    const std::vector<InputGradient> found = gradients_of(decoder).input_gradients(inputs, targets);
+    ASSERT_EQ(found.size(), targets.size());
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      SCOPED_TRACE(test::kTargetNames.at(t));
+      expect_close(found[t].embedding, one.array("embedding").to_float("embedding"), 1e-6);
+      // A logit is as precise as the largest in its row.
+      const Tensor<float> logits = one.array("logits").to_float("logits");
+      test::expect_gradient(
+          found[t], test::kTargetNames.at(t), [&](const std::string& key) { return one.array(key); },
+          t == 0 ? largest(logits[logits.extent(0) - 1].span()) : 1.0);
     }
-  }
-  EXPECT_GE(checked, 9U * 2U * 3U);
+  });
+  EXPECT_GE(cases, 9U * 2U);
 }
 
 // load_model also loads any decoder.

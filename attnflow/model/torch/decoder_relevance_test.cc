@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "attnflow/graph/relevance_mixing.h"
-#include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
+#include "attnflow/model/model_for_test.h"
 
 namespace attnflow::decoder_relevance_test {
 namespace {

@@ -8,13 +8,11 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "attnflow/model/decoder_contract_for_test.h"
-#include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 

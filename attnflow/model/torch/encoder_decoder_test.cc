@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -12,7 +11,6 @@
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/model/decoder_contract_for_test.h"
-#include "attnflow/model/decoder_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
@@ -27,7 +25,7 @@ using test::KeptRows;
 // As for decoders: relative to the largest logit if that is above 1.
 constexpr double kLogitTolerance = 2e-5;
 
-std::filesystem::path golden_folder() { return test::golden_models().parent_path() / "encoder_decoders"; }
+const std::filesystem::path kGolden = test::golden_folder("encoder_decoders");
 
 struct GoldenPair {
   Json model;
@@ -48,14 +46,12 @@ struct GoldenPair {
 
 std::vector<GoldenPair> pairs() {
   std::vector<GoldenPair> all;
-  const Json index = Json::parse(test::get(golden_folder() / "index.json"));
-  for (const Json& model : index.at("models")) {
+  for (const Json& model : test::models_of(kGolden)) {
     const auto name = model.at("name").get<std::string>();
     std::size_t number = 0;
     for (const Json& one : model.at("cases")) {
       const auto array = [&](const std::string& what) {
-        const std::string key = "case" + std::to_string(number) + "_" + what;
-        return read_npz(golden_folder() / (name + ".npz"), key).to_float(key);
+        return test::case_array(kGolden / (name + ".npz"), number, what).to_float(what);
       };
       all.push_back({model, name, one.at("source").get<Ids>(), one.at("target").get<Ids>(), model.at("begin").size(),
                      array("attention"), array("logits")});
@@ -66,7 +62,7 @@ std::vector<GoldenPair> pairs() {
 }
 
 std::unique_ptr<Decoder> load(const std::string& name, std::size_t threads = 0) {
-  return ModelFiles(golden_folder() / name).load_decoder({.threads = threads});
+  return ModelFiles(kGolden / name).load_decoder({.threads = threads});
 }
 
 // Ids that a model bans have no logit.
@@ -131,7 +127,7 @@ TEST(EncoderDecoder, ThreadsAndSinksChangeNoBit) {
 }
 
 TEST(EncoderDecoder, SaysWhatItIs) {
-  const ModelFiles files(golden_folder() / "mbart");
+  const ModelFiles files(kGolden / "mbart");
   const ModelInfo& info = files.info();
   ASSERT_TRUE(info.target);
   EXPECT_EQ(info.target->begin, (Ids{0, 3}));
@@ -162,7 +158,7 @@ TEST(EncoderDecoder, RefusesWhatItCannotRead) {
     decoder->run_for_replay(Ids{5, 0, 3}, nullptr);
   });
   expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "target_text"},
-               [&] { ModelFiles(golden_folder() / "mbart").load_text(); });
+               [&] { ModelFiles(kGolden / "mbart").load_text(); });
 }
 
 }  // namespace

@@ -128,6 +128,11 @@ class StackSink : public AttentionSink {
   std::vector<float> values;  // [layer, head, query, key]
 };
 
+// Returns an array of one case of a model.
+inline Array case_array(const std::filesystem::path& file, std::size_t number, const std::string& name) {
+  return read_npz(file, "case" + std::to_string(number) + "_" + name);
+}
+
 inline TextInput golden_input(const nlohmann::json& golden_case) {
   TextInput input;
   golden_case.at("ids").get_to(input.ids);

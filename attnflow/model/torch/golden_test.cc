@@ -19,10 +19,6 @@ using test::kPredictionTolerance;
 using test::largest_difference;
 using test::StackSink;
 
-std::string array_name(std::size_t number, const std::string& name) {
-  return "case" + std::to_string(number) + "_" + name;
-}
-
 // The masked predictions of a case: {"position", "top": [{"id", "probability"}]}.
 void check_masked_predictions(const Json& expected, const std::vector<std::size_t>& positions,
                               const Tensor<float>& logits) {
@@ -48,22 +44,21 @@ void check_case(Encoder& model, const Json& golden, const std::filesystem::path&
   RunOptions options;
   if (model.info().head == ModelHead::kMaskedLm) {
     options.logit_positions =
-        test::to_positions(read_npz(arrays, array_name(number, "logit_positions")).to_int64("positions"));
+        test::to_positions(test::case_array(arrays, number, "logit_positions").to_int64("positions"));
   }
   StackSink sink;
   const ModelOutput output = model.run(golden_input(golden), &sink, options);
-  sink.expect_close_to(read_npz(arrays, array_name(number, "attention")).to_float("attention"));
+  sink.expect_close_to(test::case_array(arrays, number, "attention").to_float("attention"));
   if (model.info().head == ModelHead::kNone) {
     EXPECT_TRUE(output.logits.empty());
     return;
   }
-  const Tensor<float> logits = read_npz(arrays, array_name(number, "logits")).to_float("logits");
-  ASSERT_EQ(output.logits.shape(), logits.shape());
-  EXPECT_LE(largest_difference(output.logits.span(), logits.span()), kPredictionTolerance);
+  test::expect_within(output.logits, test::case_array(arrays, number, "logits").to_float("logits"),
+                      kPredictionTolerance);
   if (model.info().head == ModelHead::kMaskedLm) {
     check_masked_predictions(golden.at("predictions"), options.logit_positions, output.logits);
   } else {
-    const Tensor<double> expected = read_npz(arrays, array_name(number, "probabilities")).to_double("probabilities");
+    const Tensor<double> expected = test::case_array(arrays, number, "probabilities").to_double("probabilities");
     EXPECT_LE(largest_difference<double>(softmax(output.logits.span()), expected.span()), kPredictionTolerance);
     EXPECT_EQ(model.info().labels, golden.at("predictions").at("labels").get<std::vector<std::string>>());
   }
@@ -134,15 +129,13 @@ void check_large_case(Encoder& model, const Json& golden, const std::filesystem:
     }
   }
   if (masked_lm) {
-    const Tensor<float> logits = read_npz(arrays, "logits").to_float("logits");
-    ASSERT_EQ(output.logits.shape(), logits.shape());
-    EXPECT_LE(largest_difference(output.logits.span(), logits.span()), kPredictionTolerance);
+    test::expect_within(output.logits, read_npz(arrays, "logits").to_float("logits"), kPredictionTolerance);
     check_masked_predictions(golden.at("predictions"), options.logit_positions, output.logits);
   }
 }
 
 void check_large_model(const std::filesystem::path& folder, const std::string& golden_name) {
-  const std::filesystem::path golden = std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / golden_name;
+  const std::filesystem::path golden = test::golden_folder(golden_name);
   const Json cases = Json::parse(test::get(golden / "cases.json")).at("cases");
   const std::unique_ptr<Encoder> model = ModelFiles(folder).load_encoder();
   ASSERT_FALSE(cases.empty());

@@ -49,8 +49,7 @@ std::unique_ptr<Encoder> load(const std::string& name, std::size_t threads = 0) 
 TEST(Gradients, AgreeWithAutograd) {
   std::size_t checked = 0;
   for (const GoldenClassifier& golden : classifiers()) {
-    const std::filesystem::path arrays =
-        std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "gradients" / (golden.name + ".npz");
+    const std::filesystem::path arrays = test::golden_folder("gradients") / (golden.name + ".npz");
     const std::unique_ptr<Encoder> model = load(golden.name);
     for (std::size_t t = 0; t < kTargets.size(); ++t) {
       const std::vector<ScoreTarget> targets(golden.inputs.size(), kTargets.at(t));
@@ -59,8 +58,7 @@ TEST(Gradients, AgreeWithAutograd) {
       ASSERT_EQ(found.size(), golden.inputs.size());
       for (std::size_t c = 0; c < found.size(); ++c) {
         SCOPED_TRACE(golden.name + ", case " + std::to_string(c) + ", " + kTargetNames.at(t));
-        const std::string prefix = "case" + std::to_string(c) + "_";
-        const auto array = [&](const std::string& key) { return read_npz(arrays, prefix + key); };
+        const auto array = [&](const std::string& key) { return test::case_array(arrays, c, key); };
         expect_close(found[c].embedding, array("embedding").to_float("embedding"), kGradientTolerance);
         test::expect_gradient(found[c], kTargetNames.at(t), array, std::abs(found[c].value));
         ++checked;

@@ -17,16 +17,9 @@
 
 namespace attnflow::test {
 
-inline std::filesystem::path golden_vision() {
-  return std::filesystem::path(ATTNFLOW_SOURCE_DIR) / "tests" / "golden" / "vision";
-}
-
-// Returns the "models" of its index.json.
-inline nlohmann::json vision_index() { return nlohmann::json::parse(get(golden_vision() / "index.json")).at("models"); }
-
 // Returns an array of one case of a model.
 inline Array vision_array(const std::string& model, std::size_t number, const std::string& key) {
-  return read_npz(golden_vision() / (model + ".npz"), "case" + std::to_string(number) + "_" + key);
+  return case_array(golden_vision() / (model + ".npz"), number, key);
 }
 
 inline PixelInput vision_input(const std::string& model, std::size_t number) {
