@@ -1,6 +1,5 @@
 // The config.json of small models, with variations.
-#ifndef ATTNFLOW_MODEL_CONFIG_FOR_TEST_H_
-#define ATTNFLOW_MODEL_CONFIG_FOR_TEST_H_
+#pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -50,5 +49,3 @@ inline nlohmann::json vit(const std::string& type = "vit") {
 }
 
 }  // namespace attnflow::test
-
-#endif  // ATTNFLOW_MODEL_CONFIG_FOR_TEST_H_
