@@ -1,7 +1,6 @@
 #include "attnflow/flow/pair_flow.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -23,16 +22,17 @@ PairFlow flow_of_pair(const LayeredNetwork& network, std::size_t output_token, s
   for (std::size_t k = network.depth(); k >= 1; --k) {
     const std::vector<std::uint32_t>& above = solver.positions(k);
     const std::vector<std::uint32_t>& below = solver.positions(k - 1);
-    std::vector<std::vector<FlowArc>> flows(above.size());
+    const auto first = static_cast<std::ptrdiff_t>(result.arc_flows.size());
     solver.for_each_flow(k, [&](std::size_t p, std::size_t q, std::int64_t arc_units) {
-      flows[p].push_back({k, above[p], below[q], arc_units});
+      result.arc_flows.push_back({k, above[p], below[q], arc_units});
     });
+    std::stable_sort(result.arc_flows.begin() + first, result.arc_flows.end(),
+                     [](const FlowArc& a, const FlowArc& b) { return a.from < b.from; });
     std::vector<std::size_t> sink_side;
     for (std::size_t q = 0; q < below.size(); ++q) {
       if (!source_side[k - 1][q]) sink_side.push_back(below[q]);
     }
     for (std::size_t p = 0; p < above.size(); ++p) {
-      result.arc_flows.insert(result.arc_flows.end(), flows[p].begin(), flows[p].end());
       if (!source_side[k][p]) continue;
       for (const std::size_t q : sink_side) {
         // A capacity that rounds to zero units still counts: the cut's capacity is rounded up.

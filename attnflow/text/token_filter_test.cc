@@ -156,8 +156,7 @@ TEST(StopWords, ListsAreInTheFormThatWordsAreComparedIn) {
       EXPECT_EQ(internal::copy(folded), word) << language;
     }
   }
-  const auto unknown = [] { (void)stop_words("xx"); };
-  expect_error(ErrorKind::kUsage, {"de, en, es"}, unknown);
+  expect_error(ErrorKind::kUsage, {"de, en, es"}, [] { (void)stop_words("xx"); });
 }
 
 }  // namespace

@@ -288,10 +288,8 @@ TEST_F(ModelFolder, WithoutATokenizerIsAnError) {
   expect_mentions(load_error(), "found none of them");
   expect_mentions(load_error(), "or a SentencePiece model");
   expect_refused("vocab.json", "{}", "only vocab.json");
-  const auto load = [&] { (void)Tokenizer::load(folder_ / "missing"); };
-  expect_error(ErrorKind::kBadFile, {"nothing there"}, load);
-  const auto load_file = [&] { (void)Tokenizer::load(folder_ / "vocab.json"); };
-  expect_error(ErrorKind::kBadFile, {"not a folder"}, load_file);
+  expect_error(ErrorKind::kBadFile, {"nothing there"}, [&] { (void)Tokenizer::load(folder_ / "missing"); });
+  expect_error(ErrorKind::kBadFile, {"not a folder"}, [&] { (void)Tokenizer::load(folder_ / "vocab.json"); });
 }
 
 TEST_F(ModelFolder, DamagedTokenizerJsonIsAnError) {
