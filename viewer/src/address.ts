@@ -6,12 +6,11 @@ export const LONGEST_ASK = 8000;
 /** A fragment begins with the question, up to nine characters per character once escaped; the choices follow. */
 const LONGEST_FRAGMENT = 9 * LONGEST_ASK + 20_000;
 
-/** The parts of a fragment, which is untrusted input; an overlong one is cut to LONGEST_FRAGMENT characters. */
+/** The parts of a fragment. It is untrusted input, so an overlong one is cut to LONGEST_FRAGMENT characters. */
 export const fragmentParts = (fragment: string) =>
   new URLSearchParams(fragment.replace(/^#/, "").slice(0, LONGEST_FRAGMENT));
 
 export interface Follower {
-  /** The fragment for the current choices. The signals it reads are tracked. */
   fragment(): string;
   /** Whether the fragment may go into the address: false while it runs through many values by itself. */
   settled(): boolean;
@@ -30,15 +29,12 @@ export function moveTo(fragment: string, how: "push" | "replace" = "push") {
   }
 }
 
-/**
- * Keeps the address and the choices in sync; back and forward step through settled choices. Returns a stop function.
- */
+/** Syncs the address and the choices; back and forward step through settled choices. Returns a stop function. */
 export function followAddress({ fragment, settled, onMove }: Follower): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   /** Choices in quick succession share one history entry; `entered` says whether it has been made. */
   let moving = true;
   let entered = false;
-  /** The current choices, which may still change; null when no change is under way. */
   let pending: string | null = null;
   const write = (next: string) => {
     const here = location.hash.replace(/^#/, "");

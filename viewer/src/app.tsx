@@ -48,9 +48,7 @@ export interface PageProps {
   /** the viewer whose choices the address keeps, when it is not `viewer` */
   pieces?: Viewer;
   class?: string;
-  /** above the page's head */
   top?: ComponentChildren;
-  /** above the headline */
   heading?: ComponentChildren;
   controls: ComponentChildren;
   /** in one column: shown before the controls (the text or the picture) */
@@ -114,7 +112,6 @@ export interface ReportAppProps {
   viewer: Viewer;
   /** after the text: what only a server can do, and a comparison shows */
   children?: ComponentChildren;
-  /** after the comparison */
   after?: ComponentChildren;
 }
 
@@ -224,9 +221,7 @@ function OneNumber() {
   );
 }
 
-/**
- * Announces the choice and its three strongest input tokens once a choice has settled, not while tokens play or arrive.
- */
+/** Announces the choice and its three strongest input tokens once it has settled, not while tokens play or arrive. */
 export function announceChoices(viewer: Viewer) {
   const { state, ranking, announcement } = viewer;
   let first = true;
@@ -253,7 +248,6 @@ function PrintFacts() {
   );
 }
 
-/** The explained input, above the headline; in full it is in the strip, or it is the picture. */
 function InputText() {
   const { text, text_pair: pair, kind, image } = useViewer().report.document.input;
   const texts = kind === "image" ? [image?.name] : [text, pair];

@@ -1,5 +1,4 @@
-// Computes flow that is on the screen but not in the report: for the chosen output token, first after the chosen layer,
-// then after the others. It takes from an instant to many seconds, so it is done in slices.
+// Computes flow on the screen that the report lacks, the chosen layer first; in slices, as it may take seconds.
 import { effect } from "@preact/signals";
 import { flowsOf, rowWork, whyNoFlow, type RowValues } from "./compute/recompute";
 import { inSlices, type Work } from "./compute/slices";

@@ -72,7 +72,6 @@ export class Viewer {
   readonly other: Signal<Report | null>;
   /** The tokens blanked in a report to compare with, as positions of subword tokens. */
   readonly gone: Signal<Gone | null>;
-  /** Why a file or an answer could not be used; "" if there is no problem. */
   readonly problem: Signal<string>;
   /** A sentence for screen readers about the latest choice. */
   readonly announcement: Signal<string>;
@@ -81,7 +80,6 @@ export class Viewer {
 
   /** The viewer of the same report with words not merged; possibly this one. */
   readonly pieces: Viewer;
-  /** The ranking for the current choices. */
   readonly ranking: ReadonlySignal<Ranked[]>;
   readonly drawn: ReadonlySignal<Drawn>;
 
@@ -131,7 +129,6 @@ export class Viewer {
     this.differenceScale = computed(() => new DivergingScale(dark.value));
   }
 
-  /** Read inside signals: a growing generation has a new report for each token. */
   get report(): Report {
     return this.state.report;
   }
@@ -159,16 +156,14 @@ export class Viewer {
   }
 
   /**
-   * Whether nothing that the chosen output token holds after the layer argues for the explained prediction. It may
-   * argue against it, which is not in the graph. Rollout gives the shares that go back to the input, and then has
-   * nothing to share.
+   * Whether nothing that the chosen output token holds after the layer argues for the explained prediction. What argues
+   * against it is not in the graph. Rollout, the shares that go back to the input, then has nothing to share.
    */
   get carriesNothing(): boolean {
     const method = this.state.choices.method.value;
     return !this.scored && this.explanation.value.carriesNothing(this.layersOf(method), this.output);
   }
 
-  /** Whether there are values and all of them are 0. */
   get isZero(): boolean {
     return this.row()?.every((value) => value === 0) ?? false;
   }
@@ -178,9 +173,7 @@ export class Viewer {
     return token === 0 && !this.state.sinkAside.value && this.state.takesMost();
   }
 
-  /**
-   * Whether the page itself computes an output token's flow in due course; if there is a server, it does that instead.
-   */
+  /** Whether the page itself computes an output token's flow in due course, which a server would do instead. */
   computesFlow(layer: number): boolean {
     const { report, explanation, askServer } = this;
     if (report.document.generation || askServer.value) return false;
@@ -208,7 +201,6 @@ export class Viewer {
     return method === "flow" && this.computesFlow(this.state.choices.layer.value);
   }
 
-  /** Flags of the flow values shown; null if none are shown. */
   degenerate(): Numbers | null {
     const { method } = this.state.choices;
     if (method.value !== "flow" || !this.row()) return null;
@@ -226,7 +218,6 @@ export class Viewer {
     return this.report.pictured ? `“${label}”` : `“${label}” (position ${token})`;
   }
 
-  /** The current choices as plain text. */
   chosenText(): string {
     const { method, layer, token } = this.state.choices;
     if (this.scored) return `${method.value} of ${this.targetText()}`;

@@ -1,5 +1,5 @@
-// The page in a frame, such as a notebook's cell (attribute data-embed of the root element): a slim bar and one card.
-// It handles no page-wide keys, keeps nothing in the address, and asks the frame to match its height.
+// The page in a frame, such as a notebook's cell (data-embed of the root element): a slim bar and one card. It handles
+// no page-wide keys, keeps nothing in the address, and asks the frame to match its height.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -56,7 +56,6 @@ function reportHeight(page: HTMLElement): () => void {
 interface EmbeddedProps {
   viewer: Viewer;
   class?: string;
-  /** The available views; the first is shown initially. */
   views: Readonly<Record<string, FunctionComponent>>;
   controls: ComponentChildren;
 }

@@ -1,8 +1,7 @@
 // The numbers for every view: what each output token draws on, given the current choices.
 //
 // Values come from the document if it has them. Others (another residual, other heads, fewer layers) are computed in
-// the page if the document has the layers' attention; flow, which is expensive, is requested from the server or
-// reported as missing.
+// the page from the layers' attention. Flow, which is expensive, is requested from the server or reported as missing.
 import { arrayName, isScore, type Method, type ScoreMethod } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, recipesApart, type Recipe } from "./report/recipe";
@@ -32,11 +31,9 @@ export interface Ranked {
   /** from 1; values that cannot be separated, given their errors or (for flow) enclosures, share one */
   rank: number;
   value: number;
-  /** the flow equals a cut at an end of the network */
   degenerate: boolean;
 }
 
-/** Whether a report's settings match a recipe. */
 const answersRecipe = (report: Report, recipe: Recipe) => recipesApart(recipeOf(report), recipe).length === 0;
 
 // The number of values is bounded, too: a generation's rows, made for the cache, have a value for each token.
@@ -63,7 +60,6 @@ export class Explanation {
   /** A server's results for the same input and this recipe. */
   private readonly answers: readonly Report[];
 
-  /** Whether the document's own numbers match this recipe. */
   get asComputed(): boolean {
     return answersRecipe(this.report, this.recipe);
   }
@@ -137,17 +133,13 @@ export class Explanation {
     return this.result(method, layer, outputToken)?.values ?? null;
   }
 
-  /** Flags of flow values that repeat an end of the network; null if there are none. */
   degenerate(layer: Layers, outputToken: number): Numbers | null {
     return (
       this.result("flow", layer, outputToken)?.degenerate ?? this.besideFlow("flow_degenerate", layer, outputToken)
     );
   }
 
-  /**
-   * An array from the report that has the flow: the document may match a recipe and still lack its flow, mainly for
-   * words.
-   */
+  /** From a report that has the flow: a document that matches a recipe may lack its flow, mainly for words. */
   private besideFlow(array: string, layer: Layers, outputToken: number): Numbers | null {
     return this.result("flow", layer, outputToken)?.from?.row(array, layer, outputToken) ?? null;
   }
@@ -195,9 +187,7 @@ export class Explanation {
     return [...new Set([...this.report.outputTokens(method), ...answered])].sort((a, b) => a - b);
   }
 
-  /**
-   * Input tokens that count for one output token, strongest first; in a generation, only those with a positive value.
-   */
+  /** Input tokens that count, strongest first; in a generation, only those with a positive value. */
   ranking(method: Method, layer: Layers, outputToken: number, counts: readonly boolean[]): Ranked[] {
     const result = this.result(method, layer, outputToken);
     if (!result) return [];

@@ -20,10 +20,7 @@ export const RED_BLUE: readonly string[] = table.red_blue;
 /** The quantity arcs show: the share that runs through them, or a matrix's weight. */
 export type ArcKind = "share" | "weight";
 
-/**
- * An arc's width and darkness, 0 to 1. Shares spread out towards the input, so for them it grows with the square root:
- * an arc with a hundredth of the strongest still shows.
- */
+/** An arc's width and darkness, 0 to 1: for shares, which spread out towards the input, the square root. */
 export const arcStrength = (share: number, kind: ArcKind): number => (kind === "share" ? Math.sqrt(share) : share);
 
 export const arcOpacity = (strength: number): number =>

@@ -1,5 +1,4 @@
-// Which tokens are excluded from rankings and color scales, and why: by kind, by the report's rules, by an expression,
-// or by hand. They still take part in every computation.
+// Which tokens are excluded from rankings and color scales, and why. They still take part in every computation.
 import { en } from "../../attnflow/text/stop_words.json";
 import type { Report } from "./report/report";
 
@@ -10,7 +9,6 @@ const STOP_WORDS = new Set(en.join(" ").split(" "));
 export const isPunctuation = (label: string): boolean =>
   /^(?:(?!\p{Extended_Pictographic})[\p{P}\p{S}\p{Z}⏎⇥␣])+$/u.test(label);
 
-/** English stop words. */
 export const isStopWord = (label: string): boolean => STOP_WORDS.has(label.trim().toLowerCase());
 
 export const LONGEST_PATTERN = 100;
@@ -33,10 +31,10 @@ function countChoices(bare: string): number {
 }
 
 /**
- * A regular expression from user input or a link.
+ * A regular expression from user input or a link, which is untrusted.
  *
- * A link is untrusted. A repeated group ("(a+)+$") may take exponential time, and so may many places that match in two
- * ways ("a?a?a?…", "(a|)(a|)(a|)…"): such groups are refused, and more than a few such places.
+ * A repeated group ("(a+)+$") may take exponential time, and so may many places that match in two ways ("a?a?a?…",
+ * "(a|)(a|)(a|)…"): such groups are refused, and more than a few such places.
  */
 export function readPattern(text: string): { expression: RegExp | null; problem: string } {
   if (text === "") return { expression: null, problem: "" };
@@ -63,11 +61,8 @@ export interface Filters {
   /** the first token, if it takes most of what is shown */
   sink?: boolean;
   punctuation?: boolean;
-  /** English stop words and punctuation */
   stopWords: boolean;
-  /** previously generated tokens */
   generated: boolean;
-  /** which of the report's rules are on */
   rules: readonly boolean[];
   pattern: RegExp | null;
   /** tokens changed by hand: true is excluded */
@@ -123,7 +118,6 @@ export function toggled(report: Report, filters: Filters, token: number): Map<nu
 /** A row of values, in terms of how it can be divided into shares. */
 export interface Drawn {
   values: ArrayLike<number> | null;
-  /** the total drawn on, which the values need not cover; null if they are not shares */
   whole: number | null;
   /** number of tokens that could be drawn on, among those with values */
   among: number;

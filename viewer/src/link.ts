@@ -1,5 +1,5 @@
-// The choices as the fragment of the page's address: #v=1&m=flow&l=3&t=5. It holds only differences from the page's
-// defaults. A fragment may come from anyone and from any report, so every value is checked against this one.
+// The choices as the fragment of the page's address, without the page's defaults: #v=1&m=flow&l=3&t=5. A fragment may
+// come from anyone and from any report, so every value is checked against this one.
 import { batch } from "@preact/signals";
 import { addressWith, followAddress, fragmentParts } from "./address";
 import { OVERLAYS } from "./color/overlay";
@@ -32,7 +32,6 @@ const decimal = (text: string, from: number, to: number) => {
   return value >= from && value <= to ? value : undefined;
 };
 const plain = <T>(key: string, read: Field<T>["read"]): Field<T> => ({ key, write: String, read });
-/** From 0 to 1. */
 const share = (key: string): Field<number> => ({
   key,
   write: (value) => String(Number(value.toFixed(4))),
@@ -163,14 +162,10 @@ const SHARED: readonly (keyof Choices)[] = [
   ...(["palette", "threshold", "fromLeast", "log"] as const),
 ];
 const GENERATION: readonly (keyof Choices)[] = ["span", "normalized", "generated", "rules", "comparing"];
-/** The choices of a page. */
 export const namesOf = ({ document }: Report) =>
   document.generation ? [...SHARED, ...GENERATION] : NAMES.filter((name) => !GENERATION.includes(name));
 
-/**
- * The fragment for the choices, without "#"; "" if they are the page's defaults.
- * @param names the choices that the page has
- */
+/** The fragment for the choices, without "#"; "" if they are the page's defaults. @param names the page's choices */
 export function writeLink(
   choices: Choices,
   initial: Choices,
@@ -228,12 +223,9 @@ export function restoreLink(fragment: string, state: State) {
 const fragmentOf = (state: State, choices = state.snapshot()) =>
   writeLink(choices, state.initial, state.address, namesOf(state.report));
 
-/** Whether all choices are the defaults. */
 export const untouched = (state: State): boolean => fragmentOf(state) === fragmentOf(state, state.initial);
 
-/**
- * Keeps the address and the choices in sync; back and forward step through settled choices. Returns a stop function.
- */
+/** Syncs the address and the choices; back and forward step through settled choices. Returns a stop function. */
 export function followLink(state: State): () => void {
   // An address with a different question does not apply to this report.
   const mine = () => {
@@ -274,10 +266,7 @@ export function followLink(state: State): () => void {
   });
 }
 
-/**
- * The page's address with the choices.
- * @param other whether the comparison is with another report, which an address cannot hold: it is then left out
- */
+/** The page's address with the choices. @param other the comparison is with another report, and so left out */
 export function linkOf(state: State, other = false): string {
   const choices = state.snapshot();
   if (other) choices.comparison = null;

@@ -47,7 +47,6 @@ export function compareWith(viewer: Viewer): NonNullable<Comparison> {
   return { method: other, layer: layer.value, shares: sumsDiffer(other, method.value) };
 }
 
-/** Whether there is a comparison. */
 export function isComparing({ state, other }: Viewer): boolean {
   return state.choices.comparing.value || state.choices.comparison.value !== null || other.value !== null;
 }
@@ -75,10 +74,7 @@ function showComparison() {
 
 type Click = Pick<MouseEvent, "ctrlKey" | "metaKey" | "shiftKey">;
 
-/**
- * A click on a token, in any view: explains it; with Shift, compares its explanation with the current one; with Ctrl
- * (⌘), excludes it, or includes it again.
- */
+/** Explains a clicked token; Shift compares it with the current one, Ctrl (⌘) excludes it or includes it again. */
 export function clickToken(viewer: Viewer, token: number, click: Click, explain: (token: number) => void) {
   const { comparison, method, layer } = viewer.state.choices;
   if (click.ctrlKey || click.metaKey) viewer.state.toggle(token);

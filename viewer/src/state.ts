@@ -1,6 +1,5 @@
-// The page's choices. One signal per choice, so that a view is redrawn only when something it reads changes; all views
-// read the same signals, which links them. `Choices` are kept in the link (URL fragment); the pointer's position is
-// not.
+// The page's choices. Each has a signal, so that a view is redrawn only when something it reads changes. All views read
+// the same signals, which links them. `Choices` are kept in the link (URL fragment), unlike the pointer's place.
 import { batch, computed, signal, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
@@ -56,7 +55,6 @@ const USUAL = {
   words: false,
   /** each layer (head) has its own color scale */
   ownScale: false,
-  /** color scale */
   palette: "blue" as PaletteName,
   /** values below this share of the largest are not drawn */
   threshold: 0,
@@ -71,19 +69,14 @@ const USUAL = {
   comparison: null as Comparison,
   /** how a map is laid over a picture */
   overlay: "opacity" as Overlay,
-  /** over a picture: the map's opacity, 0 to 1 */
   opacity: 0.8,
   /** linear interpolation between patches, instead of one color for each */
   smooth: false,
-  /** the picture in grayscale */
   grey: true,
-  /** lines between patches */
   gridLines: false,
   /** the color scale begins at the smallest value, not at 0; null: if flows lie close together */
   fromLeast: null as boolean | null,
-  /** a logarithmic color scale */
   log: false,
-  /** for a picture: all methods side by side */
   sideBySide: false,
   /** for a generation: all methods side by side */
   comparing: false,
@@ -95,7 +88,6 @@ interface OfReport {
   layer: number;
   /** position of the output token; in a generation, the index of the generated token */
   token: number;
-  /** special tokens are excluded from rankings and color scales */
   skipSpecial: boolean;
   /** a decoder's first token is excluded if it takes most of what is shown */
   skipSink: boolean;
@@ -110,12 +102,10 @@ export type ChoiceSignals = { readonly [K in keyof Choices]: Signal<Choices[K]> 
 
 /** What the pointer (or the keyboard, in a picture) is at. */
 export interface Pointed {
-  /** input token */
   input: number;
   /** output token, if the view shows several */
   output?: number;
   layer?: number;
-  /** id of the view */
   view: string;
 }
 
@@ -133,7 +123,6 @@ export class State {
   readonly filters: ReadonlySignal<Filters>;
   /** Why each token is excluded from rankings and color scales; "" if it counts. */
   readonly reasons: ReadonlySignal<string[]>;
-  /** Tokens that count. */
   readonly counts: ReadonlySignal<boolean[]>;
   /** A generation's tokens are being played one after another. */
   readonly playing = signal(false);
@@ -185,7 +174,6 @@ export class State {
     this.counts = computed(() => this.reasons.value.map((reason) => reason === ""));
   }
 
-  /** Read inside signals: a growing generation has a new report for each token. */
   get report(): Report {
     return this.source.value;
   }
@@ -214,7 +202,6 @@ export class State {
     });
   }
 
-  /** The page's default choices. */
   get initial(): Choices {
     return initialChoices(this.report, this.growing.peek());
   }
@@ -229,12 +216,10 @@ export class State {
     this.choices.token.value = Math.max(0, Math.min(this.report.choosable - 1, token));
   }
 
-  /** Excludes a token, or includes it again. */
   toggle(token: number) {
     this.choices.byHand.value = toggled(this.report, this.filters.value, token);
   }
 
-  /** Excludes no token. */
   includeAll() {
     const { skipSpecial, skipSink, skipPunctuation, skipStopWords, generated, rules, pattern, byHand } = this.choices;
     batch(() => {
@@ -255,7 +240,6 @@ export class State {
     });
   }
 
-  /** All choices, as plain values. */
   snapshot(): Choices {
     return Object.fromEntries(Object.entries(this.choices).map(([name, s]) => [name, s.value])) as unknown as Choices;
   }

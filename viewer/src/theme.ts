@@ -1,5 +1,4 @@
-// Light or dark: the system's setting, until the user chooses. Printed pages are light. Also whether there is one
-// column.
+// Light or dark: the system's setting, until the user chooses; on paper, light. Also whether there is one column.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
@@ -16,7 +15,6 @@ function remembered(): Theme {
 
 export const theme = signal<Theme>(remembered());
 
-/** Whether a media query matches. */
 function matching(query: string): ReadonlySignal<boolean> {
   const list = typeof matchMedia === "function" ? matchMedia(query) : null;
   const matches = signal(list?.matches ?? false);

@@ -7,16 +7,12 @@ export interface Ends {
   /** the smallest value, or 0 if none is below the top */
   least: number;
   top: number;
-  /** the largest value, which may lie beyond the scale */
   above: number;
   /** values are signed: the scale runs from -top to top, and `above` is the largest absolute value */
   signed?: true;
 }
 
-/**
- * Whether a token may have a large value that means little: special tokens and a decoder's first token are attention
- * sinks. Figures use the same rule (attnflow/draw/color_scale.h).
- */
+/** Whether a token may be an attention sink, whose large values mean little; as in figures (draw/color_scale.h). */
 export const isSink = ({ model, tokens }: Report, token: number) =>
   tokens[token].special || (model.causal && token === 0);
 
@@ -27,8 +23,8 @@ const FAR_ABOVE = 2;
 export const mayHaveSink = ({ model }: Report, startLayer: number): boolean => model.causal && startLayer === 0;
 
 /**
- * Whether a decoder's first token takes most of a row: an attention sink, far above every other prompt token that the
- * output token sees. Tables and figures use the same rule (attnflow/report/report_ranking.cc).
+ * Whether a decoder's first token takes most of a row: far above every other prompt token that the output token sees.
+ * Tables and figures use the same rule (attnflow/report/report_ranking.cc).
  */
 export function takesMost(report: Report, row: Numbers | null, startLayer: number, output: number): boolean {
   const seen = Math.min(report.m, row?.length ?? 0, output + 1);
@@ -53,7 +49,7 @@ export const isClose = ({ least, top, signed }: Ends): boolean => !signed && lea
 /** If the relative gap between the largest and smallest flow is below this, flow no longer separates tokens. */
 const ALIKE = 0.1;
 
-/** For flows that are nearly equal, a sentence that says so and by how much they differ; otherwise "". */
+/** A sentence that says how much nearly equal flows differ; otherwise "". */
 export function spreadWords({ least, above }: Ends): string {
   const spread = least > 0 ? 1 - least / above : 1;
   return spread <= ALIKE
@@ -75,7 +71,7 @@ export function spansDecades(ends: Ends): boolean {
 
 /**
  * Collects values. Sinks far above the rest do not set the top, nor does a token's own position when rows of several
- * tokens or layers share the scale; otherwise every other value would be indistinguishable from zero.
+ * tokens or layers share the scale; otherwise every other value would look like zero.
  */
 export class EndsOf {
   private aside = 0;
@@ -131,7 +127,6 @@ export function signedEnds(report: Report, row: Numbers | null, counts: readonly
   return signed(collectEnds(report, [row && row.map(Math.abs)], report.n, counts).ends);
 }
 
-/** The signed scale for absolute values with these ends. */
 export const signed = ({ top, above }: Ends): Ends => ({ least: -top, top, above, signed: true });
 
 /** Collects rows, to be combined with others; `alone` is false if those are of other output tokens. */
@@ -147,13 +142,10 @@ export function collectEnds(
   return all;
 }
 
-/**
- * For the legend of pictures with a scale each: `above` exceeds the top if any picture has a value above its own scale.
- */
+/** For the legend of pictures with a scale each: `above` exceeds the top if any value lies above its own scale. */
 export const endsOfEach = (all: Ends, each: readonly Ends[]): Ends => ({
   ...all,
   above: each.some(({ top, above }) => above > top) ? Infinity : all.top,
 });
 
-/** Whether a value lies beyond its scale by more than rounding. */
 export const isAbove = (value: number, { top }: Pick<Ends, "top">) => Math.abs(value) > top * (1 + 1e-6);

@@ -24,14 +24,10 @@ export interface OverlayLook {
   opacity: number;
 }
 
-/** Opacity of the whole map. */
 export const mapOpacity = ({ overlay, opacity }: Pick<OverlayLook, "overlay" | "opacity">): number =>
   overlay === "beside" ? 1 : opacity;
 
-/**
- * Color of a value from 0 (the scale's low end; if signed, evidence against) to 1 (its top), and its own opacity, 0 to
- * 1.
- */
+/** Color and opacity (0 to 1) of a value from 0, the scale's low end (if signed, evidence against), to 1, its top. */
 export function pixelOf(t: number, overlay: Overlay, colours: MapColours): { rgb: Rgb; alpha: number } {
   const within = Math.max(0, Math.min(1, t));
   if (colours instanceof DivergingScale) {
@@ -62,7 +58,6 @@ export function barStops({ overlay, colours, opacity }: OverlayLook, cut: number
   return [...(from > 0 ? [stop(0, false), stop(from, false)] : []), stop(from), ...stops.map((at) => stop(at))];
 }
 
-/** The same as CSS. */
 export const barCss = (stops: readonly Stop[]): string =>
   `linear-gradient(to right, ${stops
     .map(

@@ -15,9 +15,7 @@ const reversed = (colours: readonly string[]) => [...colours].reverse();
 /** Color of negligible values on a dark page, where ColorBrewer's would be the brightest. */
 const NIGHT = "#1f242e";
 
-/**
- * Colors beyond the scale, in a hue the scale lacks: no darker than those within, or they would seem to be the answer.
- */
+/** Colors beyond the scale: a hue it lacks, no darker than those within, or they would seem to be the answer. */
 const BEYOND: Record<"gray" | "tan", Record<"light" | "dark", Rgb>> = {
   gray: { light: [0xb4, 0xb8, 0xbe], dark: [0x7b, 0x82, 0x8d] },
   tan: { light: [0xe2, 0xc4, 0x94], dark: [0x8d, 0x70, 0x45] },
@@ -36,14 +34,12 @@ const STOPS: Record<PaletteName | "less" | "more", Colours> = {
   more: { light: RED_BLUE.slice(5), dark: [NIGHT, ...reversed(RED_BLUE.slice(7))] },
 };
 
-// WCAG 2 relative luminance. Black and white have equal contrast, 4.58 to 1, at 0.179, so the better of the two always
-// has at least that.
+// WCAG 2 relative luminance. Black and white have equal contrast, 4.58 to 1, at 0.179: the better of the two has more.
 const inkOn = ([r, g, b]: Rgb) =>
   0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) > 0.179 ? "#000000" : "#ffffff";
 
 /** Maps values in [0, max] to colors; `beyond` holds `css` and `ink` for values beyond the scale. */
 export class Scale {
-  /** 256 steps, then the one for values beyond the scale. */
   readonly ramp: readonly Rgb[];
   private readonly colours: readonly string[];
   private readonly inks: readonly string[];
@@ -62,7 +58,6 @@ export class Scale {
     return max > 0 && value > 0 ? Math.min(255, Math.round((255 * value) / max)) : 0;
   }
 
-  /** The color and ink of a step. */
   look(step: number): { css: string; ink: string } {
     return { css: this.colours[step], ink: this.inks[step] };
   }

@@ -4,9 +4,7 @@ import { BEYOND_STEP, type DivergingScale, type Rgb, type Scale } from "./scale"
 
 export interface ShadesOf {
   scale: Scale;
-  /** the value of the weakest color */
   low: number;
-  /** the value of the strongest */
   top: number;
   /** smaller values are drawn in the weakest color */
   threshold: number;
@@ -40,7 +38,6 @@ export class Shades {
     return this.of.scale.ramp;
   }
 
-  /** Whether a value lies beyond the scale. */
   beyond(value: number): boolean {
     return isAbove(value, this);
   }
@@ -72,7 +69,6 @@ export class Shades {
     return this.look(value).css;
   }
 
-  /** Black or white, whichever is legible on the color. */
   ink(value: number): string {
     return this.look(value).ink;
   }

@@ -27,7 +27,6 @@ export const movesAlong = (count: number, forward = 1): Readonly<Record<string, 
 
 const within = (value: number, from: number, to: number): number => Math.max(from, Math.min(to, value));
 
-/** Page Up goes to the highest row, Page Down to the lowest. */
 const PAGES: typeof STEPS = { PageUp: [0, Infinity], PageDown: [0, -Infinity] };
 
 interface Walk {
@@ -36,7 +35,6 @@ interface Walk {
   rows: readonly [number, number];
   at: () => Cell;
   move: (to: Cell) => void;
-  /** Enter, or the space bar */
   choose?: (at: Cell, key: "Enter" | " ") => void;
   /** steps at once with Shift */
   leap?: number;
@@ -44,10 +42,7 @@ interface Walk {
   pages?: boolean;
 }
 
-/**
- * Moves or chooses; leaves other keys, and those with Ctrl, Alt or Meta, to the page. Returns whether it handled the
- * key.
- */
+/** Moves or chooses. Keys with Ctrl, Alt or Meta stay the page's. Returns whether it handled the key. */
 export function walkWithKeys(
   event: KeyboardEvent,
   { columns, rows, at, move, choose, leap = 1, pages }: Walk,

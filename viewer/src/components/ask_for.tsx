@@ -33,7 +33,6 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-/** Dismisses a command once it has been read. */
 export const Close = ({ close }: { close: () => void }) => (
   <button type="button" class="quiet" onClick={close}>
     Close
@@ -102,10 +101,8 @@ export function commandFor(
 }
 
 interface AskForProps {
-  /** the button's id */
   id: string;
   method: Method;
-  /** output token; "all": every one */
   token: number | "all";
   /** absent: the current choice */
   recipe?: Recipe;

@@ -6,7 +6,6 @@ interface BarProps extends HTMLAttributes<HTMLLIElement> {
   share: number;
   /** the share in words */
   words: string;
-  /** what the share belongs to */
   children: ComponentChildren;
 }
 

@@ -19,7 +19,6 @@ export interface ShownAgreement {
   otherFirst: string;
 }
 
-/** What a report's map covers, in words. */
 export const partsOf = ({ input }: ReportDocument) => (input.kind === "image" ? "patches" : "tokens");
 
 /** If at least this share of the total is excluded, the page says how little the ranking covers. */
@@ -31,7 +30,6 @@ export function littleRanked({ drawn, state, ranking }: Viewer): number | null {
   return share !== null && share >= MOSTLY_EXCLUDED && ranking.value.length > 0 ? 1 - share : null;
 }
 
-/** Which tokens the check covered, when another token is ranked first. */
 const checkedOf = (viewer: Viewer) =>
   viewer instanceof GenerationViewer ? " (checked among the prompt’s tokens)" : " (checked with the usual filters)";
 

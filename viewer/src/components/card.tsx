@@ -12,7 +12,6 @@ export interface CardProps {
   id: string;
   title: string;
   children: ComponentChildren;
-  /** controls to the right of the heading */
   tools?: ComponentChildren;
   wide?: boolean;
   /** saves the card's contents as files from its menu; without one there is no menu */

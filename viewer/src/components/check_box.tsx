@@ -6,7 +6,6 @@ interface CheckBoxProps extends Omit<InputHTMLAttributes, "class" | "onChange"> 
   id?: string;
   on: Pick<Signal<boolean>, "value">;
   children: ComponentChildren;
-  /** of the label */
   class?: string;
 }
 
@@ -29,7 +28,6 @@ export const CheckControl = ({ control, title, ...box }: CheckBoxProps & { contr
   </div>
 );
 
-/** A boolean that is stored in another form. */
 export const inOtherForm = (value: boolean, set: (on: boolean) => void): Pick<Signal<boolean>, "value"> => ({
   get value() {
     return value;

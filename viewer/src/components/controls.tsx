@@ -10,7 +10,6 @@ import { MethodChoice } from "./method_choice";
 import { SpecialCheck } from "./special_note";
 import { WordReport } from "../report/words";
 
-/** Method, layer and output token. */
 export function ChoiceControls() {
   const viewer = useViewer();
   const { report, state, askServer, scored } = viewer;

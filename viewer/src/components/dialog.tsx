@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 
-/** Opens the dialog with this id and returns it; null if the page has none. */
+/** Opens the dialog with this id; null if the page has none. */
 export function openDialog(id: string): HTMLDialogElement | null {
   const dialog = document.getElementById(id);
   if (!(dialog instanceof HTMLDialogElement)) return null;

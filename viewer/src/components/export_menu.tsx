@@ -14,7 +14,6 @@ const WIDTHS: { inches: number | null; words: string }[] = [
   { inches: 6.8, words: "Two columns (6.8 in)" },
 ];
 
-/** A menu item, reached with the menu's keys. */
 const Item = (attributes: ButtonHTMLAttributes) => (
   <button type="button" role="menuitem" tabIndex={-1} {...attributes} />
 );
@@ -89,7 +88,6 @@ export function ExportMenu(props: ExportMenuProps) {
   );
 }
 
-/** The items that save and copy. */
 function Files({ card, title, exporter, close }: ExportMenuProps & { close: () => void }) {
   const viewer = useContext(ViewerContext);
   const choose = async (kind: ExportKind) => {
@@ -122,7 +120,6 @@ function Files({ card, title, exporter, close }: ExportMenuProps & { close: () =
   );
 }
 
-/** The items that choose how pictures are saved. */
 const PaperChoices = () => (
   <>
     <hr />

@@ -17,7 +17,6 @@ interface SelectProps<T extends Value> extends Omit<SelectHTMLAttributes, "value
   choose(value: T): void;
   /** the labels are user text */
   own?: boolean;
-  /** values that cannot be chosen */
   lacks?(value: T): boolean;
 }
 
@@ -46,11 +45,9 @@ export function Select<T extends Value>({ value, options, choose, own = false, l
 interface ChoiceProps<T extends Value> extends SelectProps<T> {
   id: string;
   label: string;
-  /** after the list */
   children?: ComponentChildren;
 }
 
-/** A labeled list in a bar of controls. */
 export const Choice = <T extends Value>({ label, children, ...select }: ChoiceProps<T>) => (
   <div class="control">
     <label for={select.id}>{label}</label>
@@ -70,7 +67,6 @@ export const Slider = ({ choose, ...attributes }: SliderProps) => (
 
 interface SliderControlProps extends SliderProps {
   label: string;
-  /** its value */
   words: ComponentChildren;
 }
 
@@ -92,7 +88,6 @@ interface RadiosProps<T extends string> {
   value: T;
   options: readonly { value: T; words: ComponentChildren; title?: string; disabled?: boolean }[];
   choose(value: T): void;
-  /** class of each label */
   class?: string;
 }
 

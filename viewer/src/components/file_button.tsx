@@ -5,7 +5,6 @@ interface FileButtonProps {
   /** the button's id is `${id}-open`, the field's `${id}-file` */
   id: string;
   label: string;
-  /** file types, as in <input accept> */
   accept: string;
   /** what the file is, for screen readers */
   name: string;

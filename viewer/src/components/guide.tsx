@@ -1,16 +1,13 @@
-// "How to read this": what each method and control means and does not mean, in the page itself. The (i) next to a
-// control opens it at that entry.
+// "How to read this": what each method and control means and does not mean. The (i) next to a control opens its entry.
 import { AGREEMENT } from "../figures";
 import { MIXINGS } from "../report/mixings";
 import { Dialog, openDialog } from "./dialog";
 
-/** Places in the guide. */
 export type GuidePlace = "example" | "methods" | "trust" | "mixing" | "recompute" | "filters" | "compare";
 
 interface Section {
   place: GuidePlace;
   title: string;
-  /** what each term means, in display order */
   terms: Readonly<Record<string, string>>;
 }
 

@@ -30,12 +30,10 @@ export interface HalfTextProps {
   of: string;
   report: Report;
   values: ArrayLike<number> | null;
-  /** which tokens are colored */
   counts: readonly boolean[];
   colours: { css(value: number): string; ink(value: number): string; beyond(value: number): boolean };
   /** number of tokens present, for a text that grows */
   seen?: number;
-  /** tokens that the model did not see */
   gone?: ReadonlySet<number> | null;
   /** this view's name when a token in it is pointed at */
   view: string;
@@ -61,7 +59,6 @@ const plainSpan = (report: Report, gone?: ReadonlySet<number> | null) =>
     );
   };
 
-/** Lines of a text, each with its own direction. */
 export const TextLines = ({
   lines,
   ...attributes

@@ -23,7 +23,6 @@ function Named({ viewer: { report }, token }: { viewer: Viewer; token: number })
   return role === "patch" ? <>the patch in {name}</> : <>“{name}”</>;
 }
 
-/** "plural, 99.9%", "Paris, 87%", or the output token. */
 function Subject() {
   const viewer = useViewer();
   const { report, state, output } = viewer;

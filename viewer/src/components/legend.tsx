@@ -37,17 +37,14 @@ export const cornerAt = (right: number, top: number) => `M${right - 6} ${top}h6v
 
 interface ScaleBarProps {
   of?: string;
-  /** labels of the scale's ends */
   from: string;
   to: string;
   bar: string;
   /** values beyond an end: the end's color, and how far they go in words */
   beyond: readonly { colour: string; words: string }[];
-  /** whether values beyond have a corner mark */
   marked: boolean;
 }
 
-/** A color bar between its ends. */
 export function ScaleBar({ of, from, to, bar, beyond, marked }: ScaleBarProps) {
   return (
     <div class="legend">

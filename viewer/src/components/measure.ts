@@ -2,10 +2,7 @@
 import { shorten } from "../report/text";
 import { printing } from "../theme";
 
-/**
- * Width in pixels that pictures are drawn for in print: an A4 page without its margins. The style sheet scales them to
- * other paper sizes.
- */
+/** Width in pixels of pictures in print: an A4 page without margins. The style sheet scales them to other sizes. */
 export const PAPER = 672;
 /** The style sheet's 10 points. */
 const PAPER_UNIT = 10 / 12;
@@ -21,13 +18,11 @@ export function unit(): number {
 }
 
 const labelFont = () => `${13 * unit()}px system-ui, "Noto Sans", sans-serif`;
-/** The font of the label of the chosen item. */
 export const chosenFont = () => `700 ${labelFont()}`;
 
 let context: CanvasRenderingContext2D | null | undefined;
 const known = new Map<string, number>();
 
-/** Width of a label in a picture, in pixels. */
 export function textWidth(text: string, font = labelFont()): number {
   const key = `${font}|${text}`;
   let width = known.get(key);
@@ -61,7 +56,6 @@ export const pictureStyle = ({ width, height }: Size) => ({
   "--aspect": String(width / Math.max(1, height)),
 });
 
-/** The position of a canvas in such a box. */
 export const placeStyle = ({ left, top, width, height }: Size & { left: number; top: number }, of: Size) => ({
   left: `${left}px`,
   top: `${top}px`,

@@ -10,9 +10,7 @@ import { Info } from "./guide";
 import { Popover } from "./popover";
 
 interface MethodChoiceProps {
-  /** whether the method has values */
   has(method: Method): boolean;
-  /** why the method has none */
   missing(method: Method): string;
   /** a method without values can be chosen: a server computes it */
   asks?: boolean;

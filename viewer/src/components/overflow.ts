@@ -3,11 +3,8 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Overflow {
-  /** something lies beyond the left end */
   before: boolean;
-  /** something lies beyond the right end */
   after: boolean;
-  /** something lies beyond the lower end */
   below: boolean;
   /** it scrolls, sideways or down */
   any: boolean;
@@ -36,8 +33,7 @@ export function overflowOf(box: Scrolled): Overflow {
 export function useOverflow(box: RefObject<HTMLElement>, changed: (overflow: Overflow, box: HTMLElement) => void) {
   const say = useRef(changed);
   say.current = changed;
-  // After each render, which may have changed the content or replaced the box. Growing content does not resize the box,
-  // so each child has to be observed.
+  // After each render, which may have changed the content. Children are observed: their growth resizes no box.
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -52,10 +48,7 @@ export function useOverflow(box: RefObject<HTMLElement>, changed: (overflow: Ove
   });
 }
 
-/**
- * Makes a box without focusable content a tab stop while it scrolls, so that arrow keys move it.
- * @param name its accessible name
- */
+/** Makes a scrolling box without focusable content a tab stop. @param name its accessible name */
 export function useKeyboardScroll(box: RefObject<HTMLElement>, name: string) {
   // The box may show another text of the same length.
   useLayoutEffect(() => {

@@ -43,7 +43,7 @@ interface TokenNameProps extends PieceProps {
   said?: boolean;
 }
 
-/** A token where it is named: label and position. */
+/** A token where it is named. */
 export function TokenName({ label, space, index, said = false }: TokenNameProps) {
   const position = typeof index === "number" ? `position ${index}` : index;
   return (

@@ -1,5 +1,5 @@
-// Running text whose tokens are painted in place: elements are created once, and choices change only their colors and
-// labels, so that thousands of tokens can follow a player or a pointer.
+// Running text whose tokens are painted in place: choices change only colors and labels of elements created once, so
+// that thousands of tokens can follow a player or a pointer.
 import { effect } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, type MutableRef } from "preact/hooks";
@@ -8,7 +8,6 @@ import { graphemes } from "../report/text";
 import { movesAlong } from "./arrow_keys";
 import { TextLines, tokenLines } from "./half_text";
 
-/** How a token looks. */
 export interface Look {
   /** for tests and readers of the page source; undefined: none */
   value?: number;
@@ -48,7 +47,6 @@ export interface PaintedTextProps {
 const MANY = 200;
 const LOOKS = ["excluded", "above", "degenerate", "later"];
 
-/** A text's elements, by the tokens they show. */
 function tokensIn(root: HTMLElement | null): HTMLElement[] {
   const elements: HTMLElement[] = [];
   for (const element of root?.querySelectorAll<HTMLElement>(".token") ?? []) {
@@ -57,7 +55,6 @@ function tokensIn(root: HTMLElement | null): HTMLElement[] {
   return elements;
 }
 
-/** Changes only what differs from how the element looks already. */
 function paint(element: HTMLElement, next: Look, before: Look | undefined) {
   const { background = "", ink = "", value } = next;
   if (background !== (before?.background ?? "")) element.style.backgroundColor = background;
@@ -70,7 +67,6 @@ function paint(element: HTMLElement, next: Look, before: Look | undefined) {
   if (next.selected !== before?.selected) element.setAttribute("aria-selected", String(next.selected));
 }
 
-/** Paints the tokens of a text, counted from `first`, as signals change. */
 function usePainting(root: RefObject<HTMLElement>, latest: MutableRef<PaintedTextProps>, first: number, text: unknown) {
   // Elements outlive a growing report, so their looks are stored per element.
   const painted = useRef(new WeakMap<HTMLElement, Look>());
@@ -120,8 +116,8 @@ function usePainting(root: RefObject<HTMLElement>, latest: MutableRef<PaintedTex
 }
 
 /**
- * Focus moves at the next frame: focusing now would force a layout, and another for what is drawn next. Until then keys
- * refer to the token about to get the focus; nothing happens if the focus has left the text meanwhile.
+ * Focus moves at the next frame: focusing now would force a layout. Until then keys refer to the token about to get the
+ * focus; nothing happens if the focus has left the text meanwhile.
  */
 function useFocus(root: RefObject<HTMLElement>, first: number) {
   const focusing = useRef<number | null>(null);

@@ -6,7 +6,6 @@ import { listen } from "../listen";
 export interface PopoverProps {
   id: string;
   label: ComponentChildren;
-  /** the panel's title */
   title: string;
   /** short text saying that something in it differs from its default */
   badge?: string;

@@ -33,7 +33,6 @@ export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]):
 interface PredictionsProps {
   report: Report;
   id?: string;
-  /** whose predictions, if there are several */
   heading?: string;
   /** set next to another report's: in its order, with the differences */
   beside?: Report;
@@ -43,7 +42,6 @@ interface OneProps {
   prediction: Prediction;
   report: Report;
   heading: string;
-  /** the other report's */
   other?: Prediction;
 }
 

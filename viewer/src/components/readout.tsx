@@ -11,7 +11,6 @@ import { TokenName } from "./own_text";
 import { Tip } from "./tip";
 
 interface ReadoutProps {
-  /** the view that the tip belongs to */
   view: string;
   /** announces what is pointed at to screen readers */
   status?: boolean;
@@ -54,7 +53,6 @@ function More({ view }: { view: string }) {
   return parts.length > 0 ? <span class="more">{parts.join(" · ")}</span> : null;
 }
 
-/** @param pointed what it describes */
 export function readoutOf(
   viewer: Viewer,
   view: string,

@@ -1,5 +1,4 @@
-// Settings that change the numbers: heads, residual, layers, masked columns, discard, normalization, words. Also says
-// where the numbers shown come from, and how to get those that the page cannot compute.
+// Settings that change the numbers, where these come from, and how to get those that the page cannot compute.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { isHeavy, mixingOf, prepare } from "../compute/mixing";
@@ -16,9 +15,7 @@ import { MixingChoice, mixingsOf } from "./mixing_choice";
 import { Choice, SliderControl, type Option } from "./fields";
 import "../styles/pictures.css";
 
-/**
- * Applies settings whose matrices must be fused first, without blocking the page; also says whether that is under way.
- */
+/** Applies settings whose matrices are fused first without blocking the page; says whether that is under way. */
 function useFusing(pieces: Report, recipe: Recipe) {
   const fusing = useSignal(false);
   const stop = useRef<(() => void) | null>(null);
@@ -67,7 +64,6 @@ function useRecipe() {
     refused,
     can: (change: Partial<Recipe>) => typeof mixingOf(report.pieces, { ...recipe, ...change }) !== "string",
     choose,
-    /** Applies a change after its matrices have been fused. */
     chooseFused: (change: Partial<Recipe>) => choose(change, (now) => afterFusing(change, now)),
   };
 }
@@ -119,20 +115,17 @@ export function RecipeControls() {
   );
 }
 
-/** The heads that can be chosen: fused, or one alone. */
 function fusionsOf({ settings, model }: Report, can: (change: Partial<Recipe>) => boolean): Option<string>[] {
   const single = Array.from({ length: model.heads }, (_, h): Option<string> => [String(h), `head ${h}`]);
   const all: Option<string>[] = [["mean"], ["max"], ["min"], ...single];
   return all.filter(([heads]) => heads === settings.heads || can({ heads }));
 }
 
-/** The columns that can be masked. */
 function masksOf({ settings, hasSpecial }: Report, recipe: Recipe, can: (change: Partial<Recipe>) => boolean) {
   const masks = ["none", "first", ...(hasSpecial ? ["special"] : [])].filter((mask) => can({ mask_columns: mask }));
   return [...new Set([...masks, settings.mask_columns, recipe.mask_columns])];
 }
 
-/** A control for each setting that can be changed here. */
 function Settings({ recipe, fusing, can, choose, chooseFused }: ReturnType<typeof useRecipe>) {
   const { report, state } = useViewer();
   const { choices } = state;
@@ -220,13 +213,11 @@ const WordsOnly = () => (
   </form>
 );
 
-/** A requested setting that cannot be computed here. */
 interface Refused {
   recipe: Recipe;
   layer: number;
 }
 
-/** Where the chosen method's numbers come from. */
 function Source({ fusing, refused, forget }: { fusing: boolean; refused: Refused | null; forget: () => void }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;

@@ -5,7 +5,6 @@ import { useOverflow } from "./overflow";
 import "../styles/scroller.css";
 
 export interface ScrollerProps extends HTMLAttributes<HTMLDivElement> {
-  /** the element that scrolls */
   box?: RefObject<HTMLDivElement>;
   /** pixels at its lower end that stay in place while it scrolls */
   stuck?: number;

@@ -53,7 +53,6 @@ function Sink() {
   );
 }
 
-/** How much special tokens hold of the total; for flow, whose values are not shares, the largest. */
 function Special() {
   const viewer = useViewer();
   const { state, drawn } = viewer;

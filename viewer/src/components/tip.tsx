@@ -7,7 +7,6 @@ import { listen } from "../listen";
 /** The pointer's last position; null if a key has been pressed since. */
 let pointer: { x: number; y: number } | null = null;
 
-/** Tracks the pointer for every tip of the page. */
 export function followPointer(): () => void {
   const move = ({ clientX, clientY }: PointerEvent) => (pointer = { x: clientX, y: clientY });
   const keydown = () => (pointer = null);

@@ -110,7 +110,6 @@ function LinkButton() {
 interface SignButtonProps {
   id: string;
   label: string;
-  /** its key */
   letter: string;
   sign: string;
   press(): void;

@@ -19,10 +19,9 @@ export interface Alignment {
 /**
  * Aligns the tokens of two reports.
  *
- * If both have the same text, tokens are matched by the characters that they cover, whatever each tokenizer makes of
- * them, and special tokens by their kind and their side of the text. Other inputs of equal length that share at least
- * half of their tokens (one token was changed) are matched by position; the rest by a longest common subsequence, O(n
- * m).
+ * If both have the same text, tokens are matched by the characters that they cover, and special tokens by their kind
+ * and their side of the text. Other inputs of equal length that share at least half of their tokens are matched by
+ * position; the rest by a longest common subsequence, O(n m).
  */
 export function alignTokens(a: Report, b: Report): Alignment {
   if (sameText(a, b)) return byCharacters(a, b);
@@ -99,8 +98,7 @@ const ENDS = "sep eos eostoken /s eod endoftext endofsentence".split(" ");
 
 /**
  * Kinds of tokens without characters, whatever a tokenizer calls them: "[CLS]" and "<s>" begin a text, "[SEP]" and
- * "</s>" end it. Some models begin a text with a token that ends it elsewhere ("</s>", "<|endoftext|>") or with
- * padding. "" for tokens with characters.
+ * "</s>" end it. Some models begin a text with an end token or with padding. "" for tokens with characters.
  */
 function kindsOf({ tokens }: Report): string[] {
   const firsts = new Map<number, number>();
@@ -191,8 +189,8 @@ function byPieces(a: Report, b: Report): Int32Array {
 }
 
 /**
- * A row in which each token of a group has the group's value: the sum, or for flow the largest. Flows to several tokens
- * may use the same paths, so that their sum is not a flow.
+ * A row in which each token of a group has the group's sum or, for flow, its largest value: flows to several tokens may
+ * use the same paths, so that their sum is not a flow.
  */
 export function overSpans(row: Float64Array, groups: readonly (readonly number[])[], flow: boolean): Float64Array {
   const merged = Float64Array.from(row);
@@ -204,14 +202,13 @@ export function overSpans(row: Float64Array, groups: readonly (readonly number[]
   return merged;
 }
 
-/** The text that a group of tokens stands for. */
 export function spanText(report: Report, group: readonly number[]): string {
   const tokens = group.map((index) => report.tokens[index]);
   const [begin, end] = [Math.min(...tokens.map((one) => one.begin)), Math.max(...tokens.map((one) => one.end))];
   return report.slice(tokens[0].segment, begin, end).trim();
 }
 
-/** The layer of the other model at the same distance from its last layer. */
+/** The layer of the other model at the same distance from its last one. */
 export function layerBeside(a: Report, b: Report, layer: number): number {
   const [ours, theirs] = [a.model.layers, b.model.layers];
   if (ours === theirs || ours === 0 || theirs === 0) return layer;

@@ -19,7 +19,6 @@ const PLENTY = 2 ** 52;
 /** Weights below this many units do not connect nodes, as in attnflow's own network. */
 const LEAST_ARC = 2 ** -12;
 
-/** Sets of the source's arcs, by the nodes that they reach. */
 class Reach {
   readonly words: number;
   constructor(private readonly n: number) {
@@ -32,7 +31,6 @@ class Reach {
     for (let w = 0; w < this.words; ++w) to[a + w] |= from[b + w];
   }
 
-  /** Total weight of the source's arcs in a set. */
   sum(of: Uint32Array, p: number, weights: ArrayLike<number>): number {
     let sum = 0;
     for (let j = 0; j < this.n; ++j) if ((of[p * this.words + (j >> 5)] >>> (j & 31)) & 1) sum += weights[j];
@@ -45,10 +43,8 @@ class Reach {
   }
 }
 
-/** Nodes with the largest flow first. */
 const fromLargest = (flow: Float64Array) => Int32Array.from(flow.keys()).sort((a, b) => flow[b] - flow[a]);
 
-/** Bounds on the flows to the nodes of a level. */
 interface Bounds {
   low: Float64Array;
   high: Float64Array;

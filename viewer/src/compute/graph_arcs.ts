@@ -1,6 +1,5 @@
-// The arcs shown in the picture of the graph, and the mass at its nodes: the same as in attnflow's figures, as defined
-// in attnflow/attribution/graph_arcs.h. Rows that cannot contain a strong enough arc are skipped, so that the time for
-// thousands of tokens depends on the strong arcs alone.
+// The arcs in the picture of the graph and the mass at its nodes, as in attnflow's figures (graph_arcs.h). Rows without
+// a strong enough arc are skipped, so that the time for thousands of tokens depends on the strong arcs alone.
 import { ARCS_PER_NODE, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
@@ -39,17 +38,13 @@ export interface ArcQuestion {
   most?: number;
   /** whether to include arcs from a token to itself, which the residual connection makes strong */
   own?: boolean;
-  /** only this many of each node's strongest arcs */
   perNode?: number;
-  /** which tokens arcs may begin and end at */
   allows?: (token: number) => boolean;
 }
 
-/** Collects the strongest arcs. */
 class Strongest {
   arcs: GraphArc[] = [];
   private limit = 0;
-  /** Weight of the strongest arc that was dropped. */
   private weaker = 0;
 
   constructor(private readonly most: number) {}
@@ -70,7 +65,6 @@ class Strongest {
     this.limit = this.arcs[this.most - 1].weight;
   }
 
-  /** Cuts sorted arcs to the limit. */
   private cut() {
     if (this.arcs.length <= this.most) return;
     this.weaker = Math.max(this.weaker, this.arcs[this.most].weight);
@@ -138,8 +132,8 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
 const FOLLOWED = 0.05;
 
 /**
- * The paths through a node among the arcs shown, up and down through all layers: for each arc on them, the share of the
- * node's flow that it carries. If arcs from a token to itself are not shown, half is assumed to stay in place.
+ * The paths through a node among the arcs shown, through all layers: for each arc, the share of the node's flow that it
+ * carries. If arcs from a token to itself are not shown, half is assumed to stay in place.
  */
 export function pathsThrough(
   arcs: readonly GraphArc[],

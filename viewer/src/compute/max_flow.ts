@@ -26,7 +26,6 @@ export interface FlowNetwork extends RowNetwork {
   inputToken: number;
 }
 
-/** The arc (layer, from) -> (layer - 1, to). */
 export interface Arc {
   layer: number;
   from: number;
@@ -50,7 +49,6 @@ const MOST_FLOW_ARCS = 4e6;
 /** Whether the flow of a pair is small enough for the page. */
 export const flowFits = (n: number, layers: number): boolean => layers * n * n <= MOST_FLOW_ARCS;
 
-/** The largest number of tokens for which that holds. */
 export const mostTokens = (layers: number): number => Math.floor(Math.sqrt(MOST_FLOW_ARCS / layers));
 
 /** Capacities as integer multiples of `unit`. Level 0 is the sink's, level `depth` the source's. */
@@ -90,7 +88,6 @@ export function* capacitiesOf({ n, layer, toLayer, outputToken, row }: RowNetwor
   return { n, depth, outputToken, unit, blocks };
 }
 
-/** Arcs from level 1 into one input token, or into several combined. */
 export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: readonly number[]): Float64Array {
   const arcs = new Float64Array(n);
   for (let p = 0; p < n; ++p) {
@@ -101,7 +98,6 @@ export function arcsInto({ n, depth, outputToken, blocks }: Capacities, sink: re
   return arcs;
 }
 
-/** The arcs of a run: their capacities, by level, and which positions they may pass. */
 interface Arcs {
   capacity: readonly Float64Array[];
   first: number;
@@ -112,19 +108,13 @@ interface Arcs {
 export class FlowSolver {
   /** The flow on each arc, by level as in the network; arcs of level 1 lead to the sink. */
   readonly flow: readonly Float64Array[];
-  /**
-   * Each node's distance from the source (level times n plus position; the sink is 0) over arcs with room; -1:
-   * unreachable.
-   */
+  /** Each node's (level * n + position; sink 0) distance from the source over arcs with room; -1: unreachable. */
   readonly distance: Int32Array;
   private readonly source: number;
   private readonly through: Float64Array;
   private readonly current: Int32Array;
   private readonly queue: Int32Array;
-  /**
-   * The path of the depth-first search: nodes, and the slot of each step's arc. Slots 0 to n - 1 lead down, n to 2n - 1
-   * back up, where flow can be taken back.
-   */
+  /** The search's nodes and each step's arc: slots 0 to n - 1 lead down, n to 2n - 1 back up, to return flow. */
   private readonly path: Int32Array;
   private readonly slots: Int32Array;
   /** arcs that carry flow, or did */
@@ -145,7 +135,7 @@ export class FlowSolver {
 
   /**
    * Units that flow to the sink with these arcs from level 1, through positions `first` up to but not including `end`.
-   * Stops once the total is `most`, an upper bound, which saves the last search (it only proves that no more can flow).
+   * Stops at `most`, an upper bound, which saves the last search (it only proves that no more can flow).
    */
   *run(sink: Float64Array, most = Infinity, first = 0, end = this.network.n): Work<number> {
     const arcs = { capacity: this.network.blocks.map((block, d) => (d === 1 ? sink : block)), first, end };
@@ -282,14 +272,12 @@ export class FlowSolver {
     return 2 * n;
   }
 
-  /** The node that a slot's arc leads to. */
   private nodeAt(node: number, slot: number): number {
     const { n } = this.network;
     const level = node - (node % n);
     return slot < n ? level - n + slot : level + slot;
   }
 
-  /** The block of a step's arc, and its index there. */
   private arcOf(step: number): [block: number, index: number] {
     const { n } = this.network;
     const node = this.path[step];

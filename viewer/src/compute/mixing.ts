@@ -1,10 +1,8 @@
-// The layers' matrices for the current settings, made from what the document holds, as defined in
-// attnflow/graph/mixing.h and gradient_mixing.h.
+// The layers' matrices for the current settings, as defined in attnflow/graph/mixing.h and gradient_mixing.h.
 //
 // W_l is attention fused over heads, with columns masked, the smallest share of weights discarded, and the rows changed
 // by these steps renormalized. The residual connection is added when rows are used (rollout.ts, max_flow.ts). Choosing
-// one head means that head in the layer looked at and the mean over heads in the layers below it, so there are two
-// kinds of rows.
+// one head means that head in the layer looked at and the mean over heads in the layers below it.
 import { hasTarget } from "../report/mixings";
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
@@ -12,7 +10,6 @@ import { sum, type Numbers, type Values } from "../report/values";
 import { mergedRow, WordReport } from "../report/words";
 import type { Work } from "./slices";
 
-/** Settings that W depends on. */
 export type MixingRecipe = Pick<Recipe, "heads" | "mask_columns" | "discard">;
 
 /** Matrices of computed layers are cached up to this many numbers in all (8 bytes each). */
@@ -60,7 +57,6 @@ export abstract class Weights {
   }
 }
 
-/** Rows as stored in the document. */
 class DocumentWeights extends Weights {
   constructor(
     n: number,
@@ -253,7 +249,6 @@ class WordWeights extends Weights {
 
 export interface Mixing {
   readonly n: number;
-  /** The larger of the two errors. */
   readonly error: number;
   /** W_l if l is the layer looked at. */
   readonly top: Weights;
@@ -262,7 +257,6 @@ export interface Mixing {
 }
 
 const kept = new WeakMap<Report, Map<string, Mixing | string>>();
-/** Number of recipes whose matrices are cached. */
 const MOST_RECIPES = 4;
 
 /** The matrices, or a sentence saying why they cannot be made here. Word matrices are merged from subword matrices. */
@@ -325,7 +319,6 @@ function makeMixing(report: Report, recipe: MixingRecipe): Mixing | string {
     : "The report's attention already has columns masked or weights discarded.";
 }
 
-/** Rows of the layer looked at, for a document made with one head; null: the graph's rows apply. */
 function topRowOf(report: Report) {
   if (!isHead(report.settings.heads)) return null;
   const { settings } = report;
@@ -343,7 +336,6 @@ function topRowOf(report: Report) {
   };
 }
 
-/** The baseline's matrices. */
 export function evenMixing(report: Report, mixing: Mixing): Mixing {
   const added = report.mixing.rule.startsWith("added");
   const top = new EvenWeights(report, added ? mixing.top : null);

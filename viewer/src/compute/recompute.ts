@@ -1,5 +1,4 @@
-// Rows computed in the page from the layers' attention, as in attnflow/attribution/attribute.cc: first the method, then
-// merging words, then normalization.
+// Rows computed in the page, as in attnflow/attribution/attribute.cc: method, then merged words, then normalization.
 import type { Method } from "../report/document";
 import type { Recipe } from "../report/recipe";
 import type { Report } from "../report/report";
@@ -15,14 +14,12 @@ import { finish, type Work } from "./slices";
 /** Smaller baselines are not divided by (attnflow/graph/normalize.h). */
 const SMALLEST_BASELINE = 1e-6;
 
-/** A row computed in the page. */
 export interface RowValues {
   values: Numbers;
   /** for flow: 1 where a value equals a cut at an end of the network; null if unknown */
   degenerate: Numbers | null;
 }
 
-/** How the residual connection enters. */
 export function residualRule(report: Report, method: Method): ResidualRule {
   const { rule } = report.mixing;
   return method === "flow" ? flowRule(rule) : rule;
@@ -34,7 +31,6 @@ export function arcsRule(report: Report): ResidualRule {
   return rule === "added" ? flowRule(rule) : rule;
 }
 
-/** The layers' matrices, and the layers between which they apply. */
 type Matrices = Omit<RolloutQuestion, "outputToken">;
 
 /** Row `query` of A_k. */
@@ -107,7 +103,6 @@ function* plainFlow(report: Report, matrices: Matrices, pieces: readonly number[
   return averaged(rows);
 }
 
-/** Divides by the sum; rows that sum to 0 stay 0. */
 function normalizedRow(values: Numbers): Float64Array {
   const row = Float64Array.from(values);
   const sum = row.reduce((a, b) => a + b, 0);
@@ -171,7 +166,6 @@ export function* rowWork(
   const { residual, start_layer: toLayer, normalize } = recipe;
   const rule = residualRule(report, method);
   const tokens = report.piecesOf(outputToken);
-  /** Values before normalization. */
   function* plain(mixing: Mixing): Work<RowValues> {
     const matrices = { mixing, rule, residual, layer, toLayer };
     if (method === "flow") return yield* plainFlow(report, matrices, tokens, step);

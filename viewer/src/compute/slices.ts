@@ -1,5 +1,4 @@
-// Long work in slices that keep the page responsive: a generator runs until its time is up, lets the page handle
-// pending events, and continues.
+// Long work in slices: a generator runs until its time is up, lets the page handle pending events, and continues.
 import { useEffect, useState } from "preact/hooks";
 
 /** Work that yields wherever it may be interrupted, about every millisecond. */
@@ -21,7 +20,6 @@ function soon(callback: () => void) {
   channel.port2.postMessage(null);
 }
 
-/** Runs to completion at once. */
 export function finish<T>(work: Work<T>): T {
   for (;;) {
     const { done, value } = work.next();
@@ -29,9 +27,7 @@ export function finish<T>(work: Work<T>): T {
   }
 }
 
-/**
- * Runs in slices; returns a stop function. @param failed called when the work throws; the error still reaches the page
- */
+/** Runs in slices; returns a stop function. @param failed if the work throws; the error still reaches the page */
 export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed?: () => void): () => void {
   let stopped = false;
   const slice = () => {
@@ -59,10 +55,7 @@ export function inSlices<T>(work: Work<T>, done: (result: T) => void, failed?: (
   };
 }
 
-/**
- * The result of work that runs in slices and restarts when `inputs` change; null until there is one. Never returns a
- * result found for other inputs.
- */
+/** The result of work that runs in slices and restarts when `inputs` change; null until these inputs have one. */
 export function useWork<T>(make: () => Work<T> | null, inputs: readonly unknown[]): T | null {
   const [found, setFound] = useState<{ inputs: readonly unknown[]; result: T } | null>(null);
   useEffect(() => {

@@ -1,5 +1,4 @@
-// SVG for what a style sheet paints under and around an element's words: backgrounds, bars, hatching, color ramps,
-// corners, rings, outlines, borders.
+// SVG for what a style sheet paints under and around an element's words.
 import { xmlText } from "./picture";
 
 const COLOUR = /rgba?\([^)]*\)|color\([^)]*\)/g;
@@ -11,7 +10,6 @@ export const short = (value: number) => String(Math.round(value * 100) / 100);
 export class Definitions {
   private readonly known = new Map<string, { id: string; element: string }>();
 
-  /** The id of an element, which is created with its id the first time. */
   add(key: string, make: (id: string) => string): string {
     const id = this.known.get(key)?.id ?? `d${this.known.size}`;
     if (!this.known.has(key)) this.known.set(key, { id, element: make(id) });
@@ -50,14 +48,12 @@ interface Point {
   y: number;
 }
 
-/** An element, and the rest that its marks are made from. */
 interface Marked {
   element: HTMLElement;
   style: CSSStyleDeclaration;
   /** from page to picture coordinates */
   shift: Point;
   definitions: Definitions;
-  /** radius of its corners */
   rx: string;
 }
 
@@ -122,7 +118,6 @@ function* signs(marked: Marked, r: DOMRect, first: boolean): Iterable<string> {
   }
 }
 
-/** The outline, and the border: on all sides, below, or above. */
 function* edges(marked: Marked, r: DOMRect): Iterable<string> {
   const { style, shift, rx } = marked;
   const outline = style.outlineStyle !== "none" ? parseFloat(style.outlineWidth) : 0;

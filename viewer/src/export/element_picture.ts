@@ -6,7 +6,6 @@ import { canvasUrl, standalone, themeOf, xmlText } from "./picture";
 
 interface Fragment {
   text: string;
-  /** of the fragment's box, in picture coordinates */
   left: number;
   right: number;
   top: number;
@@ -66,7 +65,6 @@ function* linesOf(node: Text): Generator<[part: string, place: DOMRect]> {
   if (run) yield [text.slice(from, at), run];
 }
 
-/** Collects what an element and its descendants show. */
 class Writer {
   readonly marks: string[] = [];
   readonly fragments: Fragment[] = [];
@@ -195,7 +193,7 @@ function* textsOf(fragments: readonly Fragment[]): Generator<string> {
 }
 
 /**
- * A whole element, including what is scrolled out of sight, without empty space at its sides unless its width is
+ * A whole element, including what is scrolled out of sight. Empty space at its sides is cut off unless its width is
  * chosen.
  */
 export function elementPicture(root: HTMLElement, padding = 8): string {
@@ -215,7 +213,6 @@ export function elementPicture(root: HTMLElement, padding = 8): string {
   );
 }
 
-/** The picture of the element with this id. */
 export function pictureOf(id: string): string {
   const element = document.getElementById(id);
   if (!element) throw new Error(`the page has no ${id}`);

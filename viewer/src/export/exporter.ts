@@ -1,5 +1,5 @@
-// What a view provides for its card's export menu: functions that are called when the user asks for a file, so that
-// nothing is drawn before that. See viewer/README.md, "Export".
+// What a view provides for its card's export menu: functions, so that nothing is drawn before the user asks for a file.
+// See viewer/README.md, "Export".
 
 /** A view's numbers, as saved in CSV and JSON. */
 export interface Table {
@@ -33,7 +33,6 @@ export interface Caption {
   title: string;
   /** what was explained: the input, the model */
   subject: readonly string[];
-  /** term and description, worded as in the settings card */
   facts: readonly (readonly [string, string])[];
   notes: readonly string[];
 }
@@ -41,8 +40,8 @@ export interface Caption {
 export interface Exporter {
   /**
    * The view as shown. A live element is copied with its computed styles and needs a viewBox or a size; a string is a
-   * complete SVG document. Marks that represent a number carry it: `data-value="0.25"` or a <title>. Title, caption and
-   * the card's legends are added around it (frame.ts).
+   * complete SVG document. Marks that represent a number carry it: `data-value="0.25"` or a <title>. frame.ts adds
+   * title, caption and the card's legends.
    */
   svg?(): SVGSVGElement | string;
   /** What the view shows, unrounded: only the current choices, not everything there is. */
@@ -54,7 +53,6 @@ export interface Exporter {
 
 export type ExportKind = "svg" | "png" | "csv" | "json";
 
-/** The file formats that an exporter supports. */
 export function kindsOf(exporter: Exporter): ExportKind[] {
   return [...(exporter.svg ? (["svg", "png"] as const) : []), ...(exporter.rows ? (["csv", "json"] as const) : [])];
 }

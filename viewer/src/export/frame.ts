@@ -7,7 +7,6 @@ import { directedIf, elementPicture, RTL } from "./element_picture";
 import { themeOf, xmlText } from "./picture";
 
 const PADDING = 16;
-/** Width that the frame adds to a picture. */
 export const FRAME = 2 * PADDING;
 /** The least width for captions, even of narrower pictures; it scales with the picture's letters. */
 const LEAST_WIDTH = 460;
@@ -33,9 +32,7 @@ interface Word {
 
 const widthOf = (text: string, { size, weight }: Type) => textWidth(text, `${weight} ${size}px ${FAMILY}`);
 
-/**
- * Longer isolates are split: otherwise the direction would be detected anew on each line and depend on the line break.
- */
+/** Splits longer isolates: their direction would be detected anew on each line and depend on the line break. */
 const directed = (text: string) =>
   text.replace(
     /\u2068([^\u2069]{41,})/g,
@@ -49,7 +46,6 @@ export const wordsOf = (text: string, soft = false): Word[] =>
     soft,
   }));
 
-/** Splits a word into parts no wider than `room`. */
 function broken(word: Word, room: number, type: Type): Word[] {
   if (widthOf(word.text, type) <= room) return [word];
   const pieces: string[] = [];
@@ -106,7 +102,6 @@ interface Size {
   height: number;
 }
 
-/** The size that an SVG document declares. */
 function sizeOf(svg: string): Size {
   const head = /^<svg\b[^>]*>/.exec(svg)?.[0] ?? "";
   const side = (name: string) => Number(new RegExp(` ${name}="([\\d.]+)"`).exec(head)?.[1] ?? 0);

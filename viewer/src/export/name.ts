@@ -49,11 +49,9 @@ export const namedToken = ({ tokens, pictured }: Report, position: number) =>
 const placeWords = (token: number, count: number, label: string) => `${token + 1} of ${count} ${quoted(label, 30)}`;
 const titleOf = (title: string, { title: own, panel }: Shown) => (own ?? title) + (panel ? `: ${panel}` : "");
 
-/** Facts with a value. */
 const telling = (facts: readonly (readonly [string, string | null | undefined])[]) =>
   facts.filter((fact): fact is readonly [string, string] => Boolean(fact[1]));
 
-/** The exclusions from rankings and colors, in words; "" if there are none. */
 function excludedWords({ state, report }: Viewer): string {
   const { skipSpecial, skipPunctuation, skipStopWords, pattern, byHand } = state.choices;
   const byHandAs = (excluded: boolean) => [...byHand.value].filter(([, is]) => is === excluded).map(([token]) => token);
@@ -76,7 +74,7 @@ function excludedWords({ state, report }: Viewer): string {
 }
 
 /**
- * "3 of 12 tokens, 37%: special tokens (2, 25%), by hand (1, 12%)": the tokens left out of ranking and scale, and why.
+ * Which tokens are left out of ranking and scale, and why: "3 of 12 tokens, 37%: special tokens (2, 25%), …".
  * @param shared whether a picture shows only the chosen method: shares differ between methods
  */
 function exclusionReasons({ drawn, state }: Viewer, shared: boolean): string {
@@ -157,7 +155,6 @@ export function captionOf(viewer: Viewer, title: string, shown: Shown): Caption 
   };
 }
 
-/** The current choices, for JSON. */
 function choicesOf(viewer: Viewer): Record<string, unknown> {
   const { state } = viewer;
   if (!(viewer instanceof GenerationViewer)) {
@@ -176,7 +173,6 @@ function choicesOf(viewer: Viewer): Record<string, unknown> {
   return { method: method.value, normalized: viewer.normalized, token: token.value, layers, excluded };
 }
 
-/** The description that accompanies the numbers in JSON. */
 export function aboutOf(viewer: Viewer, card: string): Record<string, unknown> {
   const { model, input, generation } = viewer.report.document;
   return {

@@ -11,7 +11,7 @@ const PATIENCE = 2000;
 
 const frame = () => new Promise(requestAnimationFrame);
 
-/** The page width at which a picture's letters have that size on paper. @param svg as it is shown */
+/** The page width at which a picture's letters have that size on paper. @param svg the picture as shown */
 export function widthFor(svg: string, inches: number): number {
   const largest = Math.max(0, ...Array.from(svg.matchAll(/ font-size="([\d.]+)/g), ([, size]) => Number(size)));
   return Math.round((96 * inches * Math.max(largest, LETTERS)) / LETTERS);

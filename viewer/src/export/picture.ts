@@ -26,7 +26,6 @@ const PROPERTIES: Record<string, string> = {
 };
 const TEXT_ONLY = /^(font|text|direction|dominant)/;
 
-/** Colors of the page as shown. */
 export function themeOf(): { paper: string; ink: string; soft: string; line: string } {
   const style = getComputedStyle(document.documentElement);
   const [paper, ink, soft, line] = ["--paper", "--ink", "--soft", "--line"].map((name) =>

@@ -8,7 +8,6 @@ import { laidOut, paper, widthFor } from "./paper";
 import { rasterise, standalone } from "./picture";
 import { toCsv, toJson, toLatex } from "./tables";
 
-/** A view: its card's id and title. */
 export interface View {
   card: string;
   title: string;

@@ -20,7 +20,6 @@ export interface StageLook extends Omit<MapLook, "scale"> {
   pair: boolean;
   opacity: number;
   grey: boolean;
-  /** colors of maps with signed values */
   signed: DivergingScale;
 }
 
@@ -45,10 +44,8 @@ function photoUrl(image: HTMLImageElement | null, grey: boolean): string {
   return canvasUrl(canvas);
 }
 
-/** Where a value lies between the ends of a scale. */
 const along = (value: number, { low, top }: MapScale) => (top > low ? (value - low) / (top - low) : 0);
 
-/** A smooth map as an image. */
 function smoothUrl(picture: Picture, map: Numbers, look: MapLook): string {
   const canvas = document.createElement("canvas");
   paintMap(canvas, picture, map, SIDE, look);
@@ -159,7 +156,6 @@ function cased(path: string, k: number, pixels: number): string {
   return line(CASING, look.casing, "") + line(look.colour, look.width, look.dashes);
 }
 
-/** Lines around the patches with the largest values. */
 function contours(picture: Picture, map: Numbers, scale: number): string {
   const { shown, seen, rows, columns } = picture;
   const [across, down] = [(seen.right - seen.left) / columns, (seen.bottom - seen.top) / rows];

@@ -15,7 +15,7 @@ export function toCsv({ columns, rows }: Table): string {
   return lines.join("\r\n") + "\r\n";
 }
 
-/** Rows as arrays under their columns, along with a description of the choices. NaN and infinity become null. */
+/** Rows as arrays under their columns, with a description of the choices. NaN and infinity become null. */
 export function toJson({ columns, rows }: Table, about: Record<string, unknown>): string {
   const lines = Array.from(rows, (row) => JSON.stringify(row));
   const head = JSON.stringify({ ...about, columns }, null, 1).replace(/\n\}$/, "");

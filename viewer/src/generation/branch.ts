@@ -10,10 +10,7 @@ export function partAt(one: readonly number[], other: readonly number[]): number
   return at < 0 || at >= other.length ? null : at;
 }
 
-/**
- * A branch's continuation from a token on: its text, the probability of its first token, and the mean probability of a
- * token; null if the branch ended before.
- */
+/** A branch's continuation from a token on, with mean token probability; null if the branch ended before. */
 export function tailOf({ fields }: GenerationReport, from: number) {
   const tokens = fields.tokens.slice(from);
   if (tokens.length === 0) return null;

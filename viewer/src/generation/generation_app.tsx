@@ -16,7 +16,6 @@ import "../styles/generation.css";
 
 export interface GenerationAppProps {
   viewer: GenerationViewer;
-  /** above the page's head */
   children?: ComponentChildren;
   /** next to the probabilities: other continuations */
   branches?: ComponentChildren;

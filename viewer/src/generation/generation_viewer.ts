@@ -17,7 +17,6 @@ export class GenerationViewer extends Viewer {
 
   /** Has the server check a generated token by blanking, and compute its flow. Set if there is a server. */
   readonly check = signal<((token: number) => Promise<void>) | null>(null);
-  /** The results of checks, by generated token. */
   readonly checks = signal<ReadonlyMap<number, Agreement>>(new Map());
 
   /** @param served a server made the text; its growth is followed */
@@ -88,7 +87,6 @@ export class GenerationViewer extends Viewer {
     return `mean over ${contiguous ? "" : `${layers.length} of the `}layers ${first}–${last}`;
   }
 
-  /** Whether normalized values are shown. */
   get normalized(): boolean {
     const { method, normalized } = this.state.choices;
     return normalized.value && this.report.hasNormalized(method.value);

@@ -1,5 +1,5 @@
-// A generation in progress, from the server's events: for each token so far what it drew on by rollout, over the
-// default layers. The same views show it as show the finished report.
+// A generation in progress, from the server's events. The same views show it as show the finished report; for each
+// token so far there is rollout over the default layers.
 import {
   type Choice,
   type GenerationFields,
@@ -49,7 +49,6 @@ export class GrowingGeneration {
 
   constructor(
     { model, text, tokens, layers }: LivePrompt & { model: ModelFields },
-    /** the request's settings */
     asked: { chat?: boolean; temperature?: number; top_p?: number; seed?: number; mask_columns?: string } = {},
   ) {
     this.fields = {
@@ -105,7 +104,6 @@ export class GrowingGeneration {
     return true;
   }
 
-  /** The report so far. */
   report(): GenerationReport {
     const fields = { ...this.fields, tokens: [...this.fields.tokens] };
     const { document, rows } = this;

@@ -1,5 +1,5 @@
-// A generation in progress: tokens appear as the server sends them, with the prompt colored by what the newest drew on;
-// the report, once it arrives, adds the other methods and views to the same page. The server's client (src/server/)
+// A generation in progress: tokens appear as the server sends them, with the prompt colored by what the newest drew on.
+// The report, once it arrives, adds the other methods and views to the same page. The server's client (src/server/)
 // makes a GenerationLive, shows it and feeds it:
 //
 //     const live = new GenerationLive(prompt, { asked });
@@ -22,7 +22,6 @@ import { GrowingGeneration, type LivePrompt, type LiveToken } from "./growing";
 import "../styles/generation.css";
 
 interface LiveOptions {
-  /** the request's settings */
   asked?: ConstructorParameters<typeof GrowingGeneration>[1];
   /** the request as part of the address; "" if it is too long for one */
   ask?: string;
@@ -39,7 +38,6 @@ export class GenerationLive {
   readonly prompt: Signal<string>;
   /** The texts of the tokens so far. */
   readonly tokens = signal<readonly string[]>([]);
-  /** The page's viewer, once there is a report. */
   readonly viewer = signal<GenerationViewer | null>(null);
   readonly phase = signal<LivePhase>("running");
   /** Why it failed, a sentence for the user. */
@@ -53,7 +51,6 @@ export class GenerationLive {
     this.prompt = signal(typed);
   }
 
-  /** Whether nothing has arrived yet. */
   get waits(): boolean {
     return this.phase.peek() === "running" && this.tokens.peek().length === 0;
   }
@@ -117,7 +114,6 @@ export class GenerationLive {
 
 interface GenerationLiveAppProps {
   live: GenerationLive;
-  /** next to the probabilities: other continuations */
   branches?: ComponentChildren;
 }
 

@@ -80,7 +80,6 @@ export function LayerPicture() {
   );
 }
 
-/** All generated tokens for which the method was computed. */
 export function WholePicture() {
   const viewer = useGeneration();
   const { report, state, explanation, output, scored } = viewer;

@@ -33,7 +33,7 @@ const SPANS_OF_JOINT: typeof SPANS = [
 /** Milliseconds per token. */
 const pace = signal(900);
 
-/** Shows one token after another while the state says so; stops at the end. */
+/** Shows one token after another while the state says so, up to the end. */
 function playWhile(state: State): () => void {
   const { token } = state.choices;
   return effect(() => {
@@ -122,7 +122,6 @@ function Steps() {
   );
 }
 
-/** Chooses the layers whose mean is shown. */
 function LayersChoice() {
   const viewer = useGeneration();
   const { report, state } = viewer;
@@ -166,7 +165,6 @@ function LayersChoice() {
   );
 }
 
-/** Token, method and layers. */
 export function GenerationChoices() {
   const viewer = useGeneration();
   return (
@@ -200,7 +198,6 @@ export function GenerationControls() {
   );
 }
 
-/** Why a method cannot be chosen. */
 function missing(method: Method, { state, check }: GenerationViewer): string {
   if (state.arriving.value) return `${method} may arrive with the report once the text is complete`;
   return state.growing.value

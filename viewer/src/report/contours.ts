@@ -9,13 +9,12 @@ export interface Held {
   share: number;
   /** which patches are inside */
   inside: Uint8Array;
-  /** their number */
   patches: number;
 }
 
 /**
- * For each share, the fewest patches, largest first, that hold it. Patches equal to the last of them are included, so
- * that equal values are never separated. A map that sums to 0 has none.
+ * For each share, the fewest patches, largest first, that hold it. Patches equal to the last are included, so that
+ * equal values are never separated. A map that sums to 0 has none.
  */
 export function heldBy(map: Numbers, shares: readonly number[] = SHARES): Held[] {
   const order = [...map.keys()].filter((p) => map[p] > 0 && map[p] < Infinity).sort((a, b) => map[b] - map[a]);

@@ -1,9 +1,7 @@
-// The report document as JSON (docs/report-format.md), written by C++ and read by this page. Names are those in the
-// file.
+// The report document as JSON, with the file's names (docs/report-format.md).
 import table from "../../../attnflow/attribution/methods.json";
 import type { MixingName } from "./mixings";
 
-/** Part of an array: bytes in base64, compressed or not. */
 export interface EncodedBytes {
   dtype: "u8" | "u16" | "f16" | "f32" | "f64";
   encoding: "base64" | "zlib+base64";
@@ -131,7 +129,6 @@ export interface Target {
   position?: number;
   /** what it is compared with; without an index: the mean of all others */
   against?: { label: string; logit: number; index?: number };
-  /** all of it in words; older reports lack it */
   title?: string;
 }
 
@@ -185,11 +182,9 @@ export interface GeneratedToken {
   begin: number;
   end: number;
   special?: boolean;
-  /** as in TokenFields */
   shown?: string;
   probability: number;
   choices: Choice[];
-  /** with a mixing that explains predictions: this token's */
   target?: Target;
   agreement?: Agreement;
 }
@@ -211,7 +206,6 @@ export interface GenerationFields {
 export interface Note {
   code: string;
   values: Readonly<Record<string, number | string | readonly (number | string)[]>>;
-  /** the statement */
   text: string;
   /** what to do about it, in terms of the command line */
   advice?: string;

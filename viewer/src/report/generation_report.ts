@@ -34,7 +34,6 @@ export class GenerationReport extends Report {
     if (this.methods.length === 0) throw new Error("expected values of at least one method, found none");
   }
 
-  /** Reads a parsed document. Throws with a sentence for the user. */
   static override async read(value: unknown): Promise<GenerationReport> {
     const document = upgraded(value);
     return new GenerationReport(document, await Report.decoded(document));
@@ -120,10 +119,7 @@ export class GenerationReport extends Report {
     return prompt && sum(prompt);
   }
 
-  /**
-   * The share of the output token's total that lies on generated tokens; null if the report does not have it, and for
-   * flow, which has no shares.
-   */
+  /** The share of the output token's total that lies on generated tokens; null if unknown, and for flow (no shares). */
   generatedShare(array: string, layers: Layers, output: number): number | null {
     const prompt = this.promptShare(array, layers, output);
     if (prompt === null) return null;

@@ -7,7 +7,6 @@ export type ResidualRule = "convex" | "added" | "added-normalized" | "contained"
 /** The part of a model's computation that a mixing is made from. */
 type Needs = "attention" | "terms" | "gradients" | "relevance";
 
-/** A name in the table. */
 export type MixingName = string;
 
 export interface MixingInfo {
@@ -15,7 +14,6 @@ export interface MixingInfo {
   needs: Needs;
   /** what captions call a layer's weights */
   weights: string;
-  /** for rollout */
   rule: ResidualRule;
   /** only for layers that normalize after each residual connection */
   norms_after?: boolean;

@@ -1,17 +1,13 @@
-// A report's notes as shown in a page, next to the current choices. A note states a fact and advises the person who ran
-// the command; a table says what each kind of note depends on, and which of the page's controls follows the advice. The
-// page refers to its controls, not to command-line options.
+// A report's notes as shown in a page. A note states a fact and advises the person who ran the command. A table says
+// what each kind of note depends on, and which of the page's controls (not options) follows the advice.
 import { isScore, type Method, type Note } from "./document";
 
-/** What is shown, as far as notes depend on it. */
 export interface NotePlace {
-  /** methods whose values are shown */
   methods: readonly Method[];
   /** the values are those that the notes were written about, not made since with other settings */
   asWritten: boolean;
   /** the output token is the one that the report chose */
   ownToken: boolean;
-  /** whole words are shown */
   words: boolean;
   /** a server answers, and the reader has no command line */
   served: boolean;
@@ -143,7 +139,6 @@ export function degenerateIn(
 export const degenerateWords = ({ count, all }: Degenerate): string =>
   `Flow ${2 * count >= all ? "says little here" : "says little about some tokens"}: ${count} of ${all} ranked values are set by the first or last layer alone (°). Rollout, or flow from fewer layers, may say more.`;
 
-/** Whether a note is about values, which other settings change, rather than about the input. */
 export const isOfValues = ({ code }: Note): boolean => KINDS[code]?.ofValues === true;
 
 /** The notes that apply to what is shown, each once, in the page's words. */

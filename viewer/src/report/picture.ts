@@ -15,11 +15,8 @@ export interface Box {
 }
 
 export interface MapScale {
-  /** the value of the palest color */
   low: number;
-  /** the value of the darkest */
   top: number;
-  /** the largest value, which may lie above the top */
   above: number;
   /** values are signed: from -top to top */
   signed?: true;
@@ -33,12 +30,10 @@ export class Picture {
   readonly fields: ImageFields;
   readonly rows: number;
   readonly columns: number;
-  /** position of the first patch */
   readonly first: number;
   readonly patches: number;
   /** positions of [CLS] and the like */
   readonly specials: number[];
-  /** The area that the grid covers, in picture pixels. */
   readonly seen: Box;
   /** The area shown: the picture and the grid, which may extend beyond it. */
   readonly shown: Box;
@@ -103,7 +98,6 @@ export class Picture {
     return inside ? this.tokenOf(row, column) : null;
   }
 
-  /** A row's values at patches. */
   mapOf(row: Numbers): Numbers {
     return row.subarray(this.first, this.first + this.patches);
   }
@@ -137,7 +131,6 @@ export class Picture {
     return { low: -top, top, above: top, signed: true };
   }
 
-  /** Sum of a row, and of its patches. */
   sums(row: Numbers): { all: number; patches: number } {
     let all = 0;
     let patches = 0;
@@ -159,10 +152,7 @@ export function pictureIn(report: Report): Picture {
   return picture;
 }
 
-/**
- * A map with `fine` x `fine` values for each patch: linear between patch centers, constant beyond the outermost ones.
- * Missing values stay NaN.
- */
+/** A map with `fine` x `fine` values for each patch: linear between patch centers, constant beyond. NaN stays NaN. */
 export function smoothMap(map: Numbers, rows: number, columns: number, fine: number): Float32Array {
   /** The patches around a pixel, and the second one's weight. */
   const around = (at: number, count: number) => {

@@ -2,10 +2,7 @@
 import type { Settings } from "./document";
 import type { Report } from "./report";
 
-/**
- * By their names in the document, in requests and, with dashes, on the command line; the values are attnflow's
- * defaults.
- */
+/** Under their names in the document, in requests and, with dashes, on the command line: attnflow's defaults. */
 export const USUAL_RECIPE = {
   residual: 0.5,
   /** mean, max, min or a head's index */
@@ -27,10 +24,8 @@ export const RECIPE = Object.keys(USUAL_RECIPE) as (keyof Recipe)[];
 export const recipeBy = (value: (name: keyof Recipe) => Recipe[keyof Recipe]): Recipe =>
   Object.fromEntries(RECIPE.map((name) => [name, value(name)])) as unknown as Recipe;
 
-/** The recipe that a report was made with. */
 export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => recipeBy((name) => settings[name]);
 
-/** The settings in which two recipes differ. */
 export const recipesApart = (a: Recipe, b: Recipe) => RECIPE.filter((name) => a[name] !== b[name]);
 
 /** The settings that a command has to give. */

@@ -1,5 +1,4 @@
-// A report document with its arrays decoded: everything that views need from what C++ wrote. Nothing here depends on
-// the page's choices; explanation.ts does.
+// A report document with its arrays decoded: all that views need from C++. The page's choices are in explanation.ts.
 import {
   arrayName,
   isScore,
@@ -17,16 +16,11 @@ import { decodeUpgraded, upgraded } from "./upgrade";
 import { meanRow, type Numbers, type Values } from "./values";
 
 export interface Token {
-  /** Position, from 0. */
   index: number;
   /** The display text: the user's own characters if there are any. */
   label: string;
-  /**
-   * The text that it covers, else its vocabulary spelling, for rules about words. For part of a character, the whole
-   * one.
-   */
+  /** The text that it covers, else its vocabulary spelling, for rules about words; all of a split character. */
   own: string;
-  /** As the tokenizer spells it. */
   piece: string;
   /** The label where space is short: for a patch its row and column, counted from 1: "5,6". */
   short: string;
@@ -55,9 +49,7 @@ const JOINED =
 /** The parts of the text strip, in order. */
 export type StripPart = { token: number; chip: boolean } | { gap: string } | { line: number };
 
-/**
- * An encoder-decoder as one graph: the encoder's layers, then each decoder layer's two, to the target and the source.
- */
+/** An encoder-decoder as one graph: the encoder's layers, then each decoder layer's two (target, source). */
 export interface Joint {
   sourceTokens: number;
   encoderLayers: number;
@@ -77,9 +69,7 @@ export class Report {
   /** Number of tokens before the first generated one: all tokens, except in a generation, where they are the prompt. */
   readonly m: number;
   readonly layers: number[];
-  /** The same with words split into tokens, where the page has merged them. */
   readonly pieces: Report = this;
-  /** Methods that have numbers. */
   readonly methods: Method[];
   /** For an encoder-decoder: its layers, numbered as those of one graph. */
   readonly joint: Joint | null;
@@ -112,9 +102,7 @@ export class Report {
     return this.joint?.sourceTokens ?? this.m;
   }
 
-  /**
-   * "Layer 7"; in an encoder-decoder "Encoder 2", "Self 1" or "Cross 1": decoder attention to itself or to the source.
-   */
+  /** "Layer 7"; in an encoder-decoder "Encoder 2", "Self 1" or "Cross 1": decoder attention to itself or the source. */
   layerName(layer: number): string {
     if (!this.joint) return `Layer ${layer}`;
     const to = this.attendsTo(layer);
@@ -174,9 +162,7 @@ export class Report {
     return new Map(await Promise.all(decoded));
   }
 
-  /**
-   * Whether tokens are patches of a picture: labels give their position, and token positions mean nothing to readers.
-   */
+  /** Whether tokens are patches of a picture: labels give their position; token positions mean nothing to readers. */
   get pictured(): boolean {
     return this.document.input.kind === "image";
   }
@@ -187,7 +173,6 @@ export class Report {
     return this.pictured ? { label } : { label, index: token };
   }
 
-  /** Whether a token continues the word of the one before it. */
   continues(token: number): boolean {
     const [before, { word, segment }] = [this.tokens[token - 1], this.tokens[token]];
     return word !== null && before?.word === word && before.segment === segment;
@@ -211,15 +196,11 @@ export class Report {
     return this.document.model;
   }
 
-  /** What the layers' matrices are made of. */
   get mixing(): MixingInfo {
     return mixingInfo(this.settings.mixing);
   }
 
-  /**
-   * Whether values are in units of a prediction's logit: scores, raw values with gradients, and the flow of relevance,
-   * whose capacities keep their size.
-   */
+  /** Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). */
   inLogits(array: string): boolean {
     if (isScoreArray(array)) return true;
     const { rule } = this.mixing;
@@ -260,15 +241,11 @@ export class Report {
     return output;
   }
 
-  /** Layers for which a method was computed. */
   layersOf(method: Method): readonly number[] {
     return (method === "flow" && this.document.flow_layers) || this.layers;
   }
 
-  /**
-   * Whether values are parts of a whole. Flow values are not: each is the most that can reach one token, and several
-   * may use the same paths.
-   */
+  /** Whether values are parts of a whole. Flows are not: they may use the same paths. */
   isShare(array: string): boolean {
     return (
       array.endsWith("_normalized") ||
@@ -321,7 +298,6 @@ export class Report {
     return exact ? 0 : (this.arrays.get(array)?.error ?? 0);
   }
 
-  /** Whether the document has attention of individual heads. */
   get hasHeads(): boolean {
     return this.arrays.has("attention");
   }
@@ -351,10 +327,7 @@ export class Report {
     return (same && this.arrays.get("raw")) || null;
   }
 
-  /**
-   * An object that is the same for the same text and tokens, even in another report.
-   * @param segment for this text only
-   */
+  /** The same object for the same text and tokens, even in another report. @param segment for this text only */
   textOf(segment?: number): unknown {
     void segment;
     return this;

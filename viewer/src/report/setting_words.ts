@@ -50,7 +50,6 @@ export function layersWords(layers: readonly number[]): string {
 export const pixelWords = ({ width, height, channels }: { width: number; height: number; channels: number }) =>
   `${width} × ${height} pixels${channels === 1 ? ", gray" : ""}`;
 
-/** A model in short: name, architecture, layers and heads. */
 export const modelWords = ({ name, architecture, layers, heads }: Report["model"]): string[] =>
   [
     name,

@@ -38,7 +38,6 @@ export const formatSigned = (value: number | undefined | null): string =>
 export const AGAINST = "argues against";
 export const FOR = "argues for";
 
-/** How a method's values are written: score methods have signed values. */
 export const formatOf = (method: Method) => (isScore(method) ? formatSigned : format);
 
 /** A logit: two decimals, or two significant digits if smaller. */
@@ -51,7 +50,6 @@ export function formatWithin(value: number, error: number): string {
   return `about ${signed(Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(2))))}`;
 }
 
-/** A share for display. */
 export function percent(share: number): string {
   if (share > 0 && share < 0.005) return "under 1%";
   if (share < 1 && share >= 0.995) return "over 99%";

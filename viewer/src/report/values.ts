@@ -8,7 +8,6 @@ export type Numbers = Float32Array | Float64Array | Uint8Array;
 export interface Values {
   readonly shape: readonly number[];
   readonly rows: number;
-  /** Length of a row. */
   readonly n: number;
   /** Largest relative error of a value; 0: as exact as the file's numbers. */
   readonly error: number;
@@ -31,7 +30,6 @@ export function sum(values: ArrayLike<number>): number {
   return total;
 }
 
-/** Decodes base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   if (native) return native(text);
@@ -201,10 +199,7 @@ async function topValues(array: TopArray, visible: (index: number) => number): P
   return { shape: array.shape, rows, n, error: array.error ?? 0, row, add, kept };
 }
 
-/**
- * One entry of a document's `arrays`.
- * @param visible number of columns that a row can see, if not all: i + 1 for position i of a causal model
- */
+/** An entry of a document's `arrays`. @param visible columns that a row sees, if not all: i + 1 in causal models */
 export async function decodeArray(array: EncodedArray, visible?: (row: number) => number): Promise<Values> {
   const { shape } = array;
   if (!Array.isArray(shape) || shape.length === 0) throw new Error("expected the shape of an array, found none");

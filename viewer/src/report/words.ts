@@ -1,6 +1,6 @@
-// A report with words merged: attention to a word is the sum over its subword tokens (columns are summed), and
-// attention from it is their mean (rows are averaged), as in attnflow/graph/normalize.h. Flow cannot be merged this
-// way: arcs that two tokens share count once, which takes a network with one sink for both.
+// A report with words merged: attention to a word is the sum over its subword tokens (columns), and attention from it
+// is their mean (rows), as in attnflow/graph/normalize.h. Flow cannot be merged this way: arcs that two tokens share
+// count once, which takes a network with one sink for both.
 import { arrayName, SCORE_METHODS, type Method, type ReportDocument, type TokenFields } from "./document";
 import { Report } from "./report";
 import { denseValues, type Numbers, type Values } from "./values";
@@ -15,7 +15,6 @@ function wordGroups(report: Report): number[][] {
   return groups;
 }
 
-/** Columns summed, rows averaged. */
 export function mergedRow(rows: readonly Numbers[], groups: readonly (readonly number[])[]): Float64Array {
   const merged = new Float64Array(groups.length);
   for (const row of rows) {

@@ -1,5 +1,5 @@
-// A request to the server, as the part "ask" of an address: it is repeated when the address is opened. Pictures do not
-// fit into an address; it names the picture that was shown.
+// A request to the server, as the part "ask" of an address, repeated when that is opened. Pictures do not fit into an
+// address; it names the picture that was shown.
 import { LONGEST_ASK } from "../address";
 import { METHODS, type Method } from "../report/document";
 
@@ -99,5 +99,4 @@ export function readAsk(text: string): Ask | null {
   }
 }
 
-/** The request in the page's address; "" if there is none. */
 export const askOfAddress = () => new URLSearchParams(location.hash.slice(1)).get("ask") ?? "";

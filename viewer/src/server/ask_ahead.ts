@@ -1,5 +1,4 @@
-// Automatically asks the server for values that the page cannot compute: for small inputs once the settings rest, and
-// for any input where a link shows them.
+// Asks the server for values that the page cannot compute: for small inputs once settings rest, for any from a link.
 import { effect } from "@preact/signals";
 import type { Viewer, Wanted } from "../context";
 import type { Report } from "../report/report";

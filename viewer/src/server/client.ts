@@ -27,7 +27,6 @@ export interface ServedModel {
   chat?: boolean;
   /** how a masked language model's mask is written in a text */
   mask: string | null;
-  /** good inputs to begin with */
   examples: Example[];
 }
 
@@ -62,7 +61,6 @@ export interface Handlers {
   progress?(progress: Progress): void;
   /** the start of a generation */
   prompt?(prompt: LivePrompt): void;
-  /** a generated token */
   token?(token: LiveToken): void;
 }
 

@@ -118,7 +118,6 @@ function useFolding(state: ServerState) {
   return folded;
 }
 
-/** The request in one line. */
 function AskedLine({ state, edit }: { state: ServerState; edit: () => void }) {
   const task = state.question.task.value;
   const asked = state.askedWords();
@@ -214,7 +213,6 @@ function TextFields({ state }: { state: ServerState }) {
 const edgesChanged = ({ mixing, target, against, scores }: Question) =>
   mixing.value !== "auto" || target.value.trim() !== "" || against.value.trim() !== "" || scores.value.length > 0;
 
-/** The edge weights from which the layers' matrices are built. */
 function MixingField({ question }: { question: Question }) {
   const model = question.chosen.value;
   const causal = model?.head === "causal";
@@ -299,7 +297,6 @@ interface AskAreaProps {
   id: string;
   label: string;
   text: Signal<string>;
-  /** the buttons next to it */
   children: ComponentChildren;
 }
 
@@ -384,7 +381,6 @@ const PromptFields = ({ question }: { question: Question }) => (
   </AskArea>
 );
 
-/** The options of a continuation, folded: the defaults are those of attnflow generate, with fewer tokens. */
 function PromptOptions({ question }: { question: Question }) {
   const samples = question.temperature.value > 0;
   const changed =

@@ -6,7 +6,6 @@ export interface Score {
   name: string;
   /** the quantity that changes: "probability of plural" */
   target: string;
-  /** one per token */
   values: number[];
 }
 
@@ -51,7 +50,6 @@ export class Evaluation {
   readonly document: EvaluationDocument;
   readonly groups: Group[] = [];
 
-  /** Reads a parsed document. Throws with a sentence for the user. */
   constructor(value: unknown) {
     const document = value as Partial<EvaluationDocument> | null;
     if (document?.format !== "attnflow-text-evaluation" || document.version !== 2) {
@@ -90,7 +88,6 @@ export class Evaluation {
     return sentences.join(" ");
   }
 
-  /** The token with a score's largest value. */
   first({ values }: Score): { index: number; value: number } {
     const value = Math.max(...values);
     return { index: values.indexOf(value), value };
@@ -102,7 +99,6 @@ export class Evaluation {
   }
 }
 
-/** A correlation for display. */
 export function rho(value: number | null): string {
   if (value === null) return "–";
   const text = value.toFixed(2);

@@ -30,7 +30,6 @@ const asTexts = (options: object) =>
 export class Explanations {
   /** The picture that the address asks for. */
   readonly wanted = signal<WantedPicture | null>(null);
-  /** the picture sent last */
   readonly sent = signal<Sent | null>(null);
   readonly pictures = new KeptPictures();
 

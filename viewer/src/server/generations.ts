@@ -79,8 +79,8 @@ export class Generations {
   }
 
   /**
-   * Checks one token of a text by blanking the prompt's tokens, over the same edges: the text up to it is passed to the
-   * model again. For short texts, its flow is included.
+   * Checks one token by blanking the prompt's tokens, over the same edges: the text up to it is passed to the model
+   * again. For short texts, its flow is included.
    */
   async check(live: GenerationLive, token: number) {
     const asked = this.prompts.get(live);
@@ -104,7 +104,6 @@ export class Generations {
     return viewer.report.fields.tokens.map(({ id }) => id);
   }
 
-  /** Shows another branch; generations in progress continue. */
   showBranch(live: GenerationLive) {
     this.results.put("generation", { live });
     this.enter(live);

@@ -22,8 +22,8 @@ import { keptPicture } from "./tab";
 import type { Work } from "./work";
 
 /**
- * Puts the request as actually made in the address. With an unavailable model, or a handwritten link, it is worded
- * differently, and each step back to the original would repeat the request.
+ * Puts the request as made in the address. With an unavailable model, or a handwritten link, it is worded differently,
+ * and each step back to the original would repeat the request.
  */
 function settle(ask: string) {
   const parts = new URLSearchParams(location.hash.slice(1));

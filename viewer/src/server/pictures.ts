@@ -26,7 +26,6 @@ export interface Sent {
 }
 
 const MOST_BYTES = 64 * 2 ** 20;
-/** The number of pictures that back and forward can show again. */
 export const MOST_KEPT = 6;
 
 /** Why a file cannot be sent; "" if it can. */

@@ -1,5 +1,4 @@
-// The server's messages as worded in the page: they name API fields and paths on the server's machine, which are of no
-// use to a page's readers. A message without an entry is shown unchanged.
+// The server's messages without API fields and paths, which mean nothing to a page's readers. Others stay as they are.
 const PHRASES: readonly [RegExp, string][] = [
   [
     /^expected at most (\d+) tokens \(the positions of (.*?)\), found (\d+)(?:; shorten the text)?/,

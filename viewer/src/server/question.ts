@@ -18,7 +18,6 @@ const MOST_TEXT_WITH_HEADS = 240;
 /** The request for a continuation. */
 export type PromptRequest = ReturnType<Question["promptRequest"]> & { begin_with?: number[] };
 
-/** The words of a typed list. */
 const list = (words: string) =>
   words
     .split(",")
@@ -80,7 +79,6 @@ export class Question {
   });
   /** Whether the prompt is passed to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
-  /** Example texts. */
   readonly examples = computed(() => textsOf(this.chosen.value, this.task.value === "generation" && this.chat.value));
 
   /** Takes the list of available models, whose first is used by default, and their examples. */
@@ -103,7 +101,6 @@ export class Question {
     }
   }
 
-  /** Switches to another task, with its own messages and results. */
   choose(task: Task) {
     this.task.value = task;
   }
@@ -121,7 +118,6 @@ export class Question {
     });
   }
 
-  /** Puts an example into a field. */
   private offer(field: Signal<string>, example: string) {
     field.value = example;
     this.offered.add(example);
@@ -149,7 +145,6 @@ export class Question {
     this.mixing.value = MIXING_NAMES.find((one) => one === name) ?? "auto";
   }
 
-  /** Takes these from an address. */
   takeEdges({ mixing, target = "", against = "", method = [] }: ReturnType<Question["edges"]>) {
     this.takeMixing(mixing);
     this.target.value = target === "auto" ? "" : target;

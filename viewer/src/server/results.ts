@@ -38,7 +38,6 @@ export class Results {
     return shown && "viewer" in shown ? shown.viewer : null;
   }
 
-  /** The continuation shown. */
   live(): GenerationLive | null {
     const shown = this.of("generation");
     return shown && "live" in shown ? shown.live : null;

@@ -28,7 +28,6 @@ function write(key: string, value: object) {
   });
 }
 
-/** Typed text that survives a reload. */
 export interface Drafts {
   /** Replaces a link's text with the typed text, if it was typed over the same link. */
   prevail(): void;

@@ -1,6 +1,5 @@
-// A two-minute tour with the built-in model: what each method makes of a sentence whose answer is known.
-//
-// Every name and number is read from the report on screen. Requests are made like those for any other text.
+// A two-minute tour with the built-in model: what each method makes of a sentence whose answer is known. Every name and
+// number is read from the report on screen; its requests are like those for any other text.
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { bringToSight } from "../components/in_sight";

@@ -34,7 +34,6 @@ export class Variants {
     return this.explanations.ask({ text: this.explanations.beside(viewer, body) }, what);
   }
 
-  /** Explains the composer's text and compares it with the current one. */
   async compareText() {
     const shown = this.results.shown.peek();
     if (!shown || !("viewer" in shown)) return;

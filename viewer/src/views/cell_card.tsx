@@ -15,14 +15,12 @@ type Own = "columns" | "seen" | "divider" | "marking" | "pointed" | "onPoint" | 
 
 interface CellCardProps extends Omit<CellPictureProps, Own> {
   title: string;
-  /** the layer or output token of each row */
   places: readonly { layer?: number; output?: number }[];
   /** ends of the scale of all rows, or what the legend says for several */
   ends: Ends;
   /** ends of each row's own scale, and what a row is */
   own?: { ends: readonly Ends[]; each: string } | null;
   exporter: Exporter;
-  /** next to the legend */
   tools?: ComponentChildren;
   /** what it shows, and what a click does */
   children: ComponentChildren;

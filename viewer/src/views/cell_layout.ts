@@ -17,18 +17,15 @@ export interface CellLabel {
 
 export interface CellPictureProps {
   id: string;
-  /** for screen readers */
   name: string;
   /** `side`: on the right */
   rows: readonly { label: CellLabel; side?: string }[];
-  /** framed */
   chosen: readonly number[];
   columns: readonly { label: CellLabel; excluded: boolean }[];
   /** a row of numbers each, or null if there are none */
   values: readonly (Numbers | null)[];
   /** columns that row r can see; later ones stay blank */
   seen?: (row: number) => number;
-  /** ends of each row's scale */
   ends: readonly Ends[];
   /** whether values above the scale have a corner mark, for the legend */
   marking?: Signal<boolean>;
@@ -63,7 +60,6 @@ const labelText = ({ label, space }: CellLabel, most: number) => (space ? SPACE_
 const widestOf = (all: readonly { label: CellLabel }[], most: number, font?: string) =>
   Math.max(0, ...all.map(({ label }) => textWidth(labelText(label, most), font)));
 
-/** Positions and sizes of all parts. */
 export interface Layout {
   left: number;
   head: number;
@@ -74,7 +70,6 @@ export interface Layout {
   size: { width: number; height: number };
   /** column labels are horizontal */
   level: boolean;
-  /** every column has a label */
   labelled: boolean;
   inRects: boolean;
 }

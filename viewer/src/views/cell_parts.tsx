@@ -36,7 +36,6 @@ export function Cursor({
 
 interface DrawnProps extends CellPictureProps {
   layout: Layout;
-  /** for each row */
   shades: readonly Shades[];
 }
 
@@ -65,9 +64,7 @@ function paintSigned(context: CanvasRenderingContext2D, wide: number, props: Dra
   }
 }
 
-/**
- * If a pixel covers several columns, the largest value shows. The background shows between cells that are wide enough.
- */
+/** If a pixel covers several columns, the largest value shows; between wide cells, the background. */
 export function paint(context: CanvasRenderingContext2D, ratio: number, props: DrawnProps) {
   const { columns, rows, values, shades, layout } = props;
   const { cell, height } = layout;

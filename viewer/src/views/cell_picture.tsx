@@ -105,7 +105,6 @@ export function CellPicture(props: CellPictureProps) {
 }
 
 interface Boxes {
-  /** the picture, and what it scrolls in */
   box: RefObject<HTMLElement>;
   scroll: RefObject<HTMLElement>;
   /** height of the labels at the bottom, over what scrolls */
@@ -211,7 +210,6 @@ interface Revealed {
   below: number;
 }
 
-/** A box that scrolls. */
 type Scrolls = Pick<HTMLElement, "scrollLeft" | "scrollTop" | "clientWidth" | "clientHeight">;
 
 /** Scrolls the picture's box so that a cell is in it. */
@@ -223,7 +221,6 @@ function reveal(box: Scrolls | null, place: Revealed) {
   revealRow(box, place);
 }
 
-/** Scrolls only vertically. */
 export function revealRow(box: Scrolls | null, { y, height, below }: Omit<Revealed, "x" | "width">) {
   if (!box) return;
   if (y < box.scrollTop) box.scrollTop = y - height;

@@ -59,7 +59,6 @@ function outputMatch(match: Int32Array, spans: readonly Span[], token: number): 
   return last === undefined ? match : match.map((to, from) => (from === token ? last : to));
 }
 
-/** The two sides of the comparison. */
 function useSides() {
   const viewer = useViewer();
   const { report, state, explanation, other } = viewer;
@@ -109,7 +108,6 @@ function useSides() {
   };
 }
 
-/** The values of both sides, and what they say together. */
 function useComparison() {
   const viewer = useViewer();
   const compared = useSides();
@@ -133,7 +131,6 @@ function useComparison() {
     ranks: first && second ? rankAgreement(sides, first, second, match, repeats) : null,
     /** they have one scale */
     common: (alike || chosen.shares || signedA) && signedA === signedB,
-    /** the second side is another report */
     foreign,
     targets: foreign ? targetsApart(sides) : "",
     units: [foreign ? depthWords(sides) : "", spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
@@ -282,7 +279,6 @@ function Cautions({ sides: [, b], match, targets, units, unlike }: Compared) {
   );
 }
 
-/** Both sides, and their difference. */
 function Halves({ sides, match, first, second, apart, common, titles, gone }: Compared) {
   const viewer = useViewer();
   const [a, b] = sides;

@@ -40,7 +40,6 @@ export function endsOfSides(sides: readonly [Side, Side], rows: readonly [Rows, 
   return [signedAs(ends[0], sides[0]), signedAs(ends[1], sides[1])];
 }
 
-/** Colors of a side, with these `shades`. */
 export const sideColours = (shades: Shades, { above, signed }: Ends): Colours => ({
   shades,
   least: signed ? -above : 0,
@@ -48,8 +47,7 @@ export const sideColours = (shades: Shades, { above, signed }: Ends): Colours =>
 });
 
 /**
- * Colors of the second side minus the first, in rows over the first side's tokens. Sinks of either side do not set an
- * end.
+ * Colors of the second side minus the first, over the first side's tokens. Sinks of either side do not set an end.
  * @param match positions of the first side's tokens in the second; -1 if it does not have them
  */
 export function differenceColours(

@@ -33,7 +33,6 @@ export function missingSides([first, second]: readonly [Side, Side]): string {
   return parts.join(" and ");
 }
 
-/** Why a side is empty, as a sentence. */
 export function missingValues({ method, layer, report, token, missing }: Side): ComponentChildren {
   return (
     <>

@@ -13,13 +13,11 @@ interface HalfProps {
   title: string;
   side: Side;
   values: Float64Array | null;
-  /** why there are no values */
   missing: ComponentChildren;
   image: boolean;
   colours: Colours;
   /** positions of the first report's tokens in this one; null: it is the first */
   back?: Int32Array | null;
-  /** tokens that were blanked */
   gone?: ReadonlySet<number> | null;
 }
 

@@ -25,7 +25,6 @@ export interface Side {
   missing: string;
   /** The requested output token if another one's values stand in for it; null: this is it. */
   instead: number | null;
-  /** Whether a method has values. */
   has(method: Method): boolean;
 }
 
@@ -135,10 +134,7 @@ export function depthWords([{ report: a, layer: ours }, { report: b, layer: thei
 /** Another report with its own recipe. */
 export const explanationOf = (other: Report): Explanation => new Explanation(other, recipeOf(other));
 
-/**
- * The side of another report: the counterpart of the output token or, without values for that, the report's own output
- * token.
- */
+/** The side of another report: the output token's counterpart, or the report's own one if that has no values. */
 export function otherSide(
   theirs: Explanation,
   match: Int32Array,

@@ -3,7 +3,6 @@ import { textWidth, unit } from "../components/measure";
 import type { PairFlow } from "../compute/max_flow";
 import { format, percent } from "../report/text";
 
-/** The arcs of the cut that cross one layer. */
 export interface CutBand {
   layer: number;
   arcs: number;
@@ -15,7 +14,6 @@ export interface CutBand {
   to: number;
 }
 
-/** One band per layer, from the top down. */
 export function cutBands({ cut, cutValue }: PairFlow): CutBand[] {
   const bands = new Map<number, CutBand>();
   for (const { layer, from, to, capacity } of cut) {
@@ -48,7 +46,6 @@ interface CutProps {
   bands: readonly CutBand[];
   x: (token: number) => number;
   y: (layer: number) => number;
-  /** of the picture */
   width: number;
 }
 

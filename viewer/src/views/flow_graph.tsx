@@ -1,6 +1,6 @@
 // The graph of information flow from layer l down to layer m: layers as rows, input tokens at the bottom. Arcs show the
-// share of the chosen output token's rollout that passes, the layers' weights (both as in attnflow's figures), or the
-// arcs that carry a pair's maximum flow, with its minimum cut.
+// share of the chosen output token's rollout that passes, the layers' weights (both as in attnflow's figures), or a
+// pair's maximum flow, with its minimum cut.
 import { Fragment, type RefObject } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { Card } from "../components/card";
@@ -113,7 +113,6 @@ function GraphHelp({ kind, found, busy, missing, noFlow, floor }: ShownGraph) {
   );
 }
 
-/** Legend of line widths. */
 function LineLegend({ strongest, kind }: Pick<Found, "strongest" | "kind">) {
   const colour = useViewer().scale.value.css(1, 1);
   return (

@@ -36,9 +36,7 @@ export interface GraphLayout extends Places {
 }
 
 interface Extent extends Pick<ShownGraph, "layer" | "toLayer"> {
-  /** of the tokens */
   n: number;
-  /** of the model */
   layers: number;
 }
 
@@ -91,9 +89,7 @@ interface PartProps {
 
 interface GraphPictureProps extends PartProps {
   svg: RefObject<SVGSVGElement>;
-  /** that scrolls */
   box: RefObject<HTMLElement>;
-  /** of the box */
   width: number;
 }
 
@@ -221,7 +217,6 @@ function LayerRow({ l, shown, layout: { x, y, left, named }, labels, massAt, beg
   );
 }
 
-/** The tokens' names, below and above. */
 function Labels({ shown, layout, labels }: PartProps) {
   const { report } = useViewer();
   const { kind, token, input, layer, toLayer, allows } = shown;

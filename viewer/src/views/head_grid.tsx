@@ -26,7 +26,6 @@ interface LargeProps {
   svg: RefObject<SVGSVGElement>;
 }
 
-/** One head's matrix. */
 function Large({ layer, head, width, outputs, svg }: LargeProps) {
   const viewer = useViewer();
   const { report, state } = viewer;

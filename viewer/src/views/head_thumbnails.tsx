@@ -22,7 +22,6 @@ interface Thumbnail {
   scale: EndsOf;
 }
 
-/** Thumbnails of every head's matrix. */
 function* thumbnailsOf(report: Report, used: readonly boolean[]): Work<Thumbnail[]> {
   const result: Thumbnail[] = [];
   if (!report.hasHeads) return result;
@@ -86,7 +85,6 @@ export function useThumbnails() {
   return { thumbnails: thumbnails ?? [], busy, all, each, endsAt, images };
 }
 
-/** Layout of the thumbnails. */
 function gridOf(layers: number, heads: number, outer: number) {
   const u = unit();
   const head = 20 * u;
@@ -107,13 +105,11 @@ interface GridProps {
   layer: number;
   head: number;
   choose(layer: number, head: number): void;
-  /** of the whole card */
   width: number;
   svg: RefObject<SVGSVGElement>;
   small: ReturnType<typeof useThumbnails>;
 }
 
-/** Every head as a thumbnail: layers by heads. */
 export function Grid({ layer, head, choose, width, svg, small }: GridProps) {
   const viewer = useViewer();
   const { layers: depth, heads } = viewer.report.model;
@@ -191,7 +187,6 @@ export function Grid({ layer, head, choose, width, svg, small }: GridProps) {
   );
 }
 
-/** A frame around each thumbnail. */
 const Panels = ({ layers, heads, left, top, pitch, thumb }: GridLayout) => (
   <>
     {Array.from({ length: layers * heads }, (_, k) => {
@@ -217,7 +212,6 @@ function cornersOf({ thumbnails, endsAt }: GridProps["small"], { heads, left, to
   return corners.join("");
 }
 
-/** Heads above, layers on the left. */
 function Labels({ layer, chosen, grid }: { layer: number; chosen: number; grid: GridLayout }) {
   const { layers, heads, left, top, pitch, thumb } = grid;
   const u = unit();

@@ -28,7 +28,6 @@ export const EXPLAINED: Record<Overlay, string> = {
   beside: "The map without the picture has exactly its bar's colors.",
 };
 
-/** Whether the picture is shown in grayscale. */
 export const isGrey = ({ overlay, grey }: ChoiceSignals): boolean => grey.value || overlay.value === "opacity";
 
 export function OverlayChoice() {

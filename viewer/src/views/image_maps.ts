@@ -21,7 +21,6 @@ export function mapIn(viewer: Viewer, method: Method, layer: number) {
 export const fromLeastIn = ({ state }: Viewer, method: Method) =>
   state.choices.fromLeast.value ?? (method === "flow" ? "close" : false);
 
-/** The scale of a method's map. */
 export const scaleIn = (viewer: Viewer, method: Method, map: Numbers | null): MapScale =>
   isScore(method)
     ? pictureIn(viewer.report).signedScale(map)
@@ -50,7 +49,6 @@ export interface ShownMap {
   scale: MapScale;
 }
 
-/** The maps that are shown. */
 export const shownMaps = (viewer: Viewer): ShownMap[] =>
   shownMethods(viewer).map((method) => {
     const map = mapIn(viewer, method, viewer.state.choices.layer.value);

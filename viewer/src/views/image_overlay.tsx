@@ -125,7 +125,6 @@ export function ImageOverlay() {
   );
 }
 
-/** How to read the map, and what can be clicked. */
 function Help({ picture }: { picture: Picture }) {
   const { report, state, scored } = useViewer();
   const overlay = state.choices.overlay.value;
@@ -172,7 +171,6 @@ function Specials({ picture }: { picture: Picture }) {
   );
 }
 
-/** States a value in words. */
 function PictureReadout({ picture }: { picture: Picture }) {
   const viewer = useViewer();
   const { report, state, explanation } = viewer;

@@ -12,7 +12,6 @@ import "../styles/image.css";
 /** Approximate pixels along a smooth map's side; the browser interpolates further. */
 const SMOOTH_SIDE = 480;
 
-/** The decoded pixels, or why they are missing. */
 export interface Bitmap {
   image: Signal<HTMLImageElement | null>;
   problem: Signal<string>;
@@ -63,7 +62,6 @@ export interface MapLook {
 interface StageProps {
   picture: Picture;
   scale: MapScale;
-  /** values of the patches; null: none */
   map: Numbers | null;
   /** the outlined token */
   token: number;
@@ -73,11 +71,9 @@ interface StageProps {
   photoSide?: number;
   /** only the picture, without the map */
   only?: "photo";
-  /** drawn over the map */
   children?: ComponentChildren;
 }
 
-/** The picture and its map, drawn according to the choices. */
 export function Stage(props: StageProps) {
   const { picture, map, scale, token, side = SMOOTH_SIDE, photoSide = Infinity, only, children } = props;
   const viewer = useViewer();

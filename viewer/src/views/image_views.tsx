@@ -8,7 +8,6 @@ import { isGrey } from "./image_legend";
 import { ImageOverlay } from "./image_overlay";
 import { ImageRanking, ImageShares } from "./image_ranking";
 
-/** How maps are laid over pictures, here and in every layer. */
 function Look({ of, children }: { of: string; children: ComponentChildren }) {
   const { choices } = useViewer().state;
   const { overlay, opacity, gridLines } = choices;

@@ -23,7 +23,6 @@ interface Found {
   all: Ends;
 }
 
-/** The output token's rows after each layer above the start layer. */
 function useRows() {
   const { report, state, explanation } = useViewer();
   const { choices, counts } = state;

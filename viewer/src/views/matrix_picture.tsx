@@ -1,5 +1,4 @@
-// A zoomable matrix of all pairs: cells on canvas, labels (where they fit) as text around it. Used for the matrix of a
-// layer and for that of a head.
+// A zoomable matrix of all pairs, of a layer or a head: cells on canvas, labels (where they fit) as text around it.
 import { select, type Selection as Selected } from "d3-selection";
 import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -20,13 +19,11 @@ import "../styles/pictures.css";
 type Selection<Element extends SVGSVGElement> = Selected<Element, unknown, null, undefined>;
 
 export interface MatrixPictureProps {
-  /** id of the view */
   id: string;
   outputs: readonly number[];
   /** drawn if it is for these outputs */
   block: Block | null;
   busy: boolean;
-  /** named in the readout */
   layer: number;
   onChoose: (output: number) => void;
   svg: RefObject<SVGSVGElement>;

@@ -5,7 +5,6 @@ import { unit } from "../components/measure";
 /** Cells at least this wide get labels. */
 export const LABELLED = 13;
 
-/** Layout before zooming. */
 export interface Frame {
   rows: number;
   n: number;
@@ -32,7 +31,6 @@ export function frameOf(rows: number, n: number, labelWidth: number, width: numb
   return { rows, n, margin, head, cell, height, plot, size };
 }
 
-/** Layout after zooming. */
 export class Place {
   readonly pitchX: number;
   readonly pitchY: number;

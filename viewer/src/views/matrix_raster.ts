@@ -38,17 +38,13 @@ export function* blockOf(
   return { values, rows: outputs.length, columns, ends: ends.ends };
 }
 
-/** Steps of the color scale. */
 interface Raster {
   steps: Int16Array;
   rows: number;
   columns: number;
 }
 
-/**
- * A raster, and coarser ones in which a pixel is the maximum of four, so that peaks remain visible when there are few
- * pixels.
- */
+/** A raster, and coarser ones in which a pixel is the maximum of four: peaks stay visible if pixels are few. */
 export interface Drawing {
   canvas: HTMLCanvasElement;
   /** which of the rasters */

@@ -77,7 +77,6 @@ export function Methods() {
   );
 }
 
-/** The caption of a picture of these methods. */
 export function methodsShown(viewer: Viewer, methods: readonly Method[]): Shown {
   const { choices } = viewer.state;
   const { explanation } = viewer;

@@ -45,7 +45,6 @@ interface TokenLabelProps {
   above?: boolean;
   class?: string;
   title?: string;
-  /** in place of the label */
   children?: ComponentChildren;
 }
 
@@ -100,10 +99,7 @@ export function tokenTicks(
 /** Color of what is excluded from the color scale. */
 export const blankColour = (dark: boolean): readonly number[] => (dark ? [52, 56, 66] : [226, 228, 233]);
 
-/**
- * The result of some work: at once if it is cheap, otherwise in slices. While slices run, the previous result is kept
- * and `busy` is set.
- */
+/** The result of some work: at once if it is cheap. While slices run, the previous one is kept and `busy` is set. */
 export function useFound<T>(
   make: () => Work<T>,
   inputs: readonly unknown[],

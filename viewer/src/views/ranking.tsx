@@ -25,7 +25,6 @@ import { clickToken } from "../shortcuts";
 export const mostLines = ({ document: { input } }: Report) =>
   input.kind === "generation" || input.kind === "image" ? Infinity : 500;
 
-/** A column of numbers. */
 interface Column {
   /** "" if it belongs to no method */
   method: Method | "";
@@ -70,7 +69,6 @@ export function whyEmpty(viewer: Viewer): string {
     : "Only excluded tokens have values other than 0.";
 }
 
-/** Explanation below the ranking. */
 export function helpOf(viewer: Viewer): string {
   const { report, state, ranking, explanation } = viewer;
   const method = state.choices.method.value;
@@ -100,7 +98,6 @@ export function helpOf(viewer: Viewer): string {
   return help.join(" ");
 }
 
-/** The table's numbers. */
 function tableOf(viewer: Viewer, columns: readonly Column[]): Table {
   const { report, ranking } = viewer;
   if (!(viewer instanceof GenerationViewer)) {

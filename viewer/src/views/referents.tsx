@@ -18,7 +18,6 @@ export interface Weight {
   degenerate: boolean;
 }
 
-/** Each referent's name: its text, with its position if two have the same. */
 function namesOf(report: Report): string[] {
   const referents = report.document.referents ?? [];
   return referents.map(({ text, tokens }) =>

@@ -31,7 +31,6 @@ const discardText = (report: Report, discard: number) =>
     ? `${discardWords(discard)}${report.settings.discard_keep_special ? ", except those of special tokens" : ""}`
     : "nothing";
 
-/** The precision of the values shown. */
 function precision({ report, state, explanation }: Viewer): string {
   const { choices } = state;
   const result = explanation.value.result(choices.method.value, choices.layer.value, choices.token.value);
@@ -53,7 +52,6 @@ function precision({ report, state, explanation }: Viewer): string {
   return array?.dtype === "f16" ? "3 digits" : "";
 }
 
-/** Rows for a picture's report. */
 function pictureRows(report: Report): [string, string][] {
   if (!report.document.input.image) return [];
   const { fields, seen, rows, columns } = pictureIn(report);
@@ -78,7 +76,6 @@ export interface Setting {
   back?: () => void;
 }
 
-/** Where the chosen method's values come from. */
 function source(viewer: Viewer): string {
   const { report, explanation, state } = viewer;
   const { method, layer, token } = state.choices;

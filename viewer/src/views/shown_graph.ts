@@ -23,7 +23,6 @@ export interface Found extends GraphArcs {
 
 export interface ShownGraph {
   kind: GraphKind;
-  /** the output token */
   token: number;
   /** The pair's input token: the chosen one, or else the one the output token draws on most. */
   input: number;
