@@ -54,9 +54,8 @@ export async function open(browser, file, options = {}) {
   await page.goto(url);
   // The viewer decodes its report before it draws.
   await page.locator("#page, #failure").first().waitFor();
-  // Tests read the numbers of every token; leaving special tokens out, the page's own choice, has its own test.
+  // Tests read every token's numbers; leaving special tokens out, the page's own choice, has its own test.
   if (await page.locator("#skip-special:checked").isVisible()) await page.locator("#skip-special").uncheck();
-  // So do those of the controls that are folded away.
   await page.evaluate(() => document.querySelector("#recompute")?.setAttribute("open", ""));
   await drawn(page);
   return { page, watch, close: () => context.close() };

@@ -1,4 +1,4 @@
-// A synthetic report of a causal model, as compact as attnflow embeds long ones: of each row the largest values, the rest
+// A synthetic report of a causal model, as compact as attnflow embeds long ones: each row's largest values, the rest
 // summed. Attention looks back a little, at a few tokens far away, and at the first one.
 
 import { deflateSync } from "node:zlib";
@@ -63,7 +63,6 @@ function topRows(rows, seen, most, next) {
   };
 }
 
-/** [layers, n, n] */
 const topArray = (layers, n, most, next) => ({
   shape: [layers, n, n],
   ...topRows(layers * n, (r) => (r % n) + 1, most, next),
@@ -84,7 +83,6 @@ function madeText(count, next) {
   return { text, tokens };
 }
 
-/** What both kinds of documents have. */
 const common = (layers) => ({
   ...{ format: "attnflow-report", version: 2, notes: [] },
   settings: {

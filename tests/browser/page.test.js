@@ -1,6 +1,5 @@
-// Pages from files in Chromium: nothing is asked for, whatever a text holds; accessibility, room, the keyboard's order,
-// colours as they are painted, and the way back and forward. Numbers, texts and choices are tested without a browser
-// (viewer/test/dom).
+// Pages from files in Chromium: requests, accessibility, room, the keyboard's order, painted colors, back and forward.
+// Numbers, texts and choices are tested without a browser (viewer/test/dom).
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -290,7 +289,6 @@ for (const [file, shows, says, cards] of [
 ]) {
   test(`the first screen of a desk and of a phone says most: ${shows}`, async () => {
     await withPage(file(), { viewport: { width: 1440, height: 900 } }, async (page) => {
-      // As it opens.
       if (await page.locator("#skip-special").isVisible()) await page.locator("#skip-special").check();
       await page.evaluate(() => document.querySelector("#recompute")?.removeAttribute("open"));
       for (const viewport of [

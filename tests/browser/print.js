@@ -10,7 +10,6 @@ const SIZES = [
   { width: 794, height: 1123 },
 ];
 
-/** Lists what is wider than the page, and what is for the screen only. */
 const onPaper = (page) =>
   page.evaluate(() => {
     const width = document.documentElement.clientWidth;
@@ -43,7 +42,6 @@ const onPaper = (page) =>
     };
   });
 
-/** Asserts that a page on a wide screen fits A4, upright and across, and goes back to the screen. */
 export async function assertFitsPaper(page) {
   await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
   const screen = await onPaper(page);

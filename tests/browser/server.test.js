@@ -1,6 +1,5 @@
-// The page that `attnflow serve` sends, as a browser shows it: the form and what it brings on the screen, real
-// connections and the history, pictures, the keyboard, accessibility. What is asked and shown is tested without a browser
-// (viewer/test/dom).
+// The page that `attnflow serve` sends, as a browser shows it. Tests without a browser (viewer/test/dom) check
+// contents.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

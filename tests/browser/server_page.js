@@ -68,7 +68,6 @@ export async function serve(options, run, { fragment = "", allowed = [], context
 /** The form folds with each answer: what is in it is pressed whatever it shows. */
 export const press = (tab, selector) => tab.locator(selector).evaluate((button) => button.click());
 
-/** Opens the folded form. */
 export const unfold = (tab) => tab.evaluate(() => document.querySelector("#edit")?.click());
 
 export async function explain(tab) {

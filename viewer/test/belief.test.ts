@@ -1,4 +1,4 @@
-// What stands below the headline.
+// The line below the headline.
 import { expect, test } from "vitest";
 import { agreementShown, firstToken, littleRanked } from "../src/components/belief";
 import { Viewer } from "../src/context";

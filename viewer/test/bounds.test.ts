@@ -1,4 +1,4 @@
-// What the page does only up to some size: at the bound and beyond it.
+// Bounds on the size of the page's work, and beyond them.
 import { expect, test } from "vitest";
 import { heldLayerBeside, layerBeside } from "../src/compute/align";
 import { flowFits, mostTokens } from "../src/compute/max_flow";

@@ -1,4 +1,4 @@
-// What pictures say of themselves when they leave the page: their frame and their captions.
+// Saved pictures' frames and captions.
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { Viewer } from "../src/context";
 import type { Caption } from "../src/export/exporter";

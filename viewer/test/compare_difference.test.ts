@@ -1,4 +1,4 @@
-// What a comparison says of its two sides: normalized over what is visible, and how alike they rank.
+// A comparison's two sides: normalized over what is visible, and how alike they rank.
 import { expect, test } from "vitest";
 import { spearman } from "../src/compute/spearman";
 import { Explanation } from "../src/explanation";

@@ -1,4 +1,4 @@
-// The ends of the colour scale of an explanation.
+// The ends of an explanation's color scale.
 import { expect, test } from "vitest";
 import { collectEnds, endsOf, endsOfEach, EndsOf, isAbove, spansDecades, spreadWords } from "../src/color/ends";
 import { BEYOND_STEP, PALETTES, Scale, type Rgb } from "../src/color/scale";

@@ -1,5 +1,5 @@
-// The page shows the arcs and colours that attnflow's figures of the same report have: fixtures/make.py reads those off
-// the figures, and attnflow/draw/page_figures_test.cc holds the figures to the same file.
+// The page shows the arcs and colors of attnflow's figures of the same report: fixtures/make.py reads those off the
+// figures, and attnflow/draw/page_figures_test.cc holds the figures to the same file.
 import { rgb } from "d3-color";
 import { describe, expect, test } from "vitest";
 import { EndsOf, isSink } from "../src/color/ends";

@@ -38,7 +38,6 @@ import { helpOf, mostLines } from "../src/views/ranking";
 import { generationSettings } from "../src/views/settings";
 import { part } from "./arrays";
 
-/** Nested numbers as an array of a document. */
 function array(values: unknown[], dtype: "f64" | "u8" = "f64") {
   const shape: number[] = [];
   for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length);
@@ -135,7 +134,6 @@ test("layers of an encoder-decoder are named by what attends to what", async () 
   expect(decoder.layerName(5)).toBe("Layer 5");
 });
 
-/** Values of one generated token: which, of which method, and the mean over which of the method's layers. */
 interface Selection {
   method: Method;
   normalized: boolean;
@@ -413,7 +411,7 @@ describe("the ranking", () => {
     expect(helpOf(viewer)).not.toMatch(/certified intervals|shares of a whole/);
     viewer.state.choices.method.value = "rollout";
     expect(helpOf(viewer)).not.toMatch(/certified intervals|shares of a whole/);
-    // Of values that are all different, too.
+    // Values that are all different, too.
     const other = await shown([1, 0.5, 0.4, 0.25], [0.4, 0.2, 0.2, 0.1]);
     expect(helpOf(other)).toMatch(/^Flow values are not shares of a whole/);
   });
@@ -603,7 +601,7 @@ describe("what is chosen", () => {
       [choices.palette, choices.threshold, choices.fromLeast, choices.comparing].map(({ value }) => value);
     expect(look(other)).toEqual(["cividis", 0.12, true, true]);
     expect(writeLink(other.state)).toBe(writeLink(viewer.state));
-    // Behind the longest prompt as well.
+    // After the longest prompt as well.
     viewer.state.address = {
       ask: writePromptAsk({ prompt: "漢".repeat(LONGEST_ASK - writePromptAsk({ prompt: "" }).length) }),
     };
@@ -624,7 +622,7 @@ describe("what is chosen", () => {
     expect(look(other)).toEqual(["blue", 0, null, false]);
     expect([other.state.choices.skipSpecial.value, other.state.choices.skipStopWords.value]).toEqual([true, false]);
     expect(other.normalized).toBe(false);
-    // Of what was done by hand that which does not fit, alone.
+    // Changes by hand that do not fit are ignored one by one.
     restoreLink("#v=1&x=3.9.-4.-9.1e3", other.state);
     expect([...other.state.choices.byHand.value]).toEqual([
       [3, true],
@@ -731,7 +729,7 @@ describe("a generation while it happens", () => {
     expect(viewer?.state.choices.token.value).toBe(1);
     expect([...(viewer?.row() ?? [])]).toEqual([0.1, 0.2, 0.3, 0.1, 0.3, 0]);
     expect(viewer?.report.fields.text).toBe("So it");
-    // Whoever looks at an earlier token goes on looking at it.
+    // The page stays at an earlier token that was chosen.
     viewer?.state.step(0);
     // A token without its row, or out of order, has its text only.
     live.token({ index: 2, text: " is" });
@@ -790,7 +788,7 @@ describe("a generation while it happens", () => {
     state.step(0);
     expect(untouched(state)).toBe(false);
     expect(new GenerationViewer(await GenerationReport.read(document)).state.choices.token.value).toBe(0);
-    // Whoever has chosen the newest one goes on with it.
+    // The newest token, if chosen, stays chosen.
     const chosen = begun(document);
     chosen.token(first);
     chosen.viewer.value?.state.step(0);

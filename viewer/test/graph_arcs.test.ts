@@ -63,7 +63,7 @@ test("weights are those of the layers with the residual, on the paths of the out
   const all = { ...shape, kind: "weight" as const, floor: 0, most: 10_000 };
   const { arcs, masses } = finish(graphArcs({ ...all, outputToken: 3 }));
   expect(masses).toBeNull();
-  // Of the top layer one row, of those below every row that a causal model lets token 3 see.
+  // The top layer has one row; those below have every row that a causal model lets token 3 see.
   expect(arcs.length).toBe(4 + 4 * (1 + 2 + 3 + 4));
   for (const { layer, from, to, weight } of arcs)
     expect(weight).toBeCloseTo(

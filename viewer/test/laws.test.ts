@@ -1,4 +1,4 @@
-// What is known about rollout and flow (DESIGN, docs/flow.md), on random stacks.
+// Laws of rollout and flow (DESIGN, docs/flow.md), on random stacks.
 import { describe, expect, test } from "vitest";
 import { flowRow } from "../src/compute/flow_row";
 import { maximumFlow, type PairFlow } from "../src/compute/max_flow";

@@ -1,4 +1,4 @@
-// What the page says of what it shows: the report's notes and the settings, as they are chosen.
+// The report's notes and settings as the page words them for the current choices.
 import { describe, expect, test } from "vitest";
 import { Viewer } from "../src/context";
 import { readNotes, type Note, type ReportDocument } from "../src/report/document";
@@ -26,7 +26,6 @@ const DOCUMENTED = new Map(
     .map(([, code, values]) => [code, [...values.matchAll(/`(\w+)\??`/g)].map(([, name]) => name)]),
 );
 
-/** A note whose values are their names. */
 const noteOf = (code: string): Note => ({
   code,
   values: Object.fromEntries((DOCUMENTED.get(code) ?? []).map((name) => [name, `<${name}>`])),

@@ -1,4 +1,4 @@
-// What of a box that scrolls is out of sight.
+// Hidden parts of a box that scrolls.
 import { expect, test } from "vitest";
 import { overflowOf } from "../src/components/overflow";
 import { revealRow } from "../src/views/cell_picture";

@@ -1,4 +1,4 @@
-// How maps lie over pictures: their colours, the bar of them, and outlines.
+// Maps over pictures: colors, color bar, outlines.
 import { describe, expect, test } from "vitest";
 import { barCss, barStops, mapOpacity, MARK, OVERLAYS, pixelOf } from "../src/color/overlay";
 import { Scale } from "../src/color/scale";

@@ -1,4 +1,4 @@
-// What the composer stands for, beyond what was typed.
+// The composer's requests, beyond the typed text.
 import { expect, test } from "vitest";
 import type { ModelTable } from "../src/server/client";
 import { Question } from "../src/server/question";

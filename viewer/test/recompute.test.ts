@@ -1,4 +1,4 @@
-// What the page computes equals what C++ computed with the same settings (test/fixtures/make.py).
+// Values computed in the page equal those that C++ computed with the same settings (test/fixtures/make.py).
 import { describe, expect, test } from "vitest";
 import { maximumFlow } from "../src/compute/max_flow";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
@@ -126,7 +126,7 @@ describe("a report of one head, columns masked or weights discarded", () => {
   ]) {
     for (const held of [true, false]) {
       test(`${JSON.stringify(steps)}, ${held ? "raw rows held" : "rows normalised"}`, async () => {
-        // What the report of all heads gives for these settings is what a report made with them holds.
+        // The report of all heads gives for these settings what a report made with them holds.
         const { report: document } = read("text");
         const { layers } = document.settings;
         const every = await Report.read(document);

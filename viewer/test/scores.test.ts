@@ -104,7 +104,7 @@ test("have a scale as far to either side of 0, whose top special tokens do not s
 test("say what they explain, and what belongs to no token", async () => {
   const viewer = await viewerOf();
   expect(targetWords(viewer.report)).toBe("the next token “Angie” against “Yvette”");
-  // Of an older document.
+  // An older document.
   expect(targetWords(viewer.report, { ...target, title: undefined })).toBe("“Angie” against “Yvette”");
   expect(scoresShown(viewer)).toMatchObject({ total: 4, error: 0.1 });
   const { columns, rows } = scoreTable(viewer);

@@ -1,4 +1,4 @@
-// What the page of a server says and offers by the table of its models.
+// The server page's statements and offers, from the table of its models.
 import { expect, test } from "vitest";
 import { readAsk, writePictureAsk, writePromptAsk, writeTextAsk } from "../src/server/ask";
 import { addressOf, exampleFile, fileOf, picturesOf, textsOf } from "../src/server/examples";

@@ -1,4 +1,4 @@
-// What the page's shell computes: filters, the link, counterparts of tokens, tables, and the server's events.
+// The page's shell: filters, the link, counterparts of tokens, tables, and the server's events.
 import { lab, rgb } from "d3-color";
 import { describe, expect, test, vi } from "vitest";
 import { fragmentParts, LONGEST_ASK } from "../src/address";
@@ -256,7 +256,7 @@ describe("colours", () => {
     const { r, g, b } = rgb(css);
     return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
   };
-  /** Of CIE 1976: 2 or 3 are just seen side by side. */
+  /** By CIE 1976; 2 or 3 is just noticeable side by side. */
   const apart = (one: string, other: string) => {
     const [a, b] = [lab(one), lab(other)];
     return Math.hypot(a.l - b.l, a.a - b.a, a.b - b.b);
@@ -340,7 +340,7 @@ describe("colours", () => {
   });
 
   test("blue on a light page is that of figures", () => {
-    // Of scale_color (attnflow/draw/color_scale.cc), of whose white d3's differs a little.
+    // From scale_color (attnflow/draw/color_scale.cc); d3's white differs a little.
     const figures: [number, string][] = [
       [0, "#f7fbff"],
       [16, "#eaf3fb"],

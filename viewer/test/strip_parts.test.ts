@@ -1,4 +1,4 @@
-// In which order a text's strip shows its tokens.
+// The order of tokens in a text's strip.
 import { expect, test } from "vitest";
 import type { ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";

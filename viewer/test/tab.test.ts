@@ -1,4 +1,4 @@
-// What a tab keeps while it is reloaded.
+// A tab keeps its state over a reload.
 import { signal } from "@preact/signals";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { keepDrafts, keepPicture, keptPicture } from "../src/server/tab";

@@ -1,4 +1,4 @@
-// What the page says in words and numbers here and there.
+// The page's words and numbers.
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { signal } from "@preact/signals";
 import { followAddress } from "../src/address";

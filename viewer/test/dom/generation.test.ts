@@ -111,7 +111,6 @@ describe.each(["usual", "markup", "least"])("%s", (name) => {
     expect(one("#play").getAttribute("aria-pressed")).toBe("true");
     await until(() => one("#play").getAttribute("aria-pressed") === "false");
     expect(selected()).toEqual([n - 1]);
-    // How likely that token was.
     const { choices } = report.generation.tokens[n - 1];
     const bars = all("#choices li").map(({ lastChild }) => lastChild?.textContent ?? "");
     for (const [k, { probability }] of choices.entries()) {

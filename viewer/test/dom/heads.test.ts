@@ -1,5 +1,5 @@
-// Layer map, matrix, graph, heads and the controls of the recipe, over small reports with the attention of all heads and
-// what attnflow computed with other settings (test/fixtures/make.py); methods beside the graph; attention sinks; comparison.
+// Layer map, matrix, graph, heads and the recipe's controls, over reports with all heads and attnflow's results for
+// other settings (test/fixtures/make.py); methods beside the graph; attention sinks; comparison.
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ReportDocument } from "../../src/report/document";
 import {

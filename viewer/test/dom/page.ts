@@ -81,7 +81,6 @@ export async function click(selector: string, keys: MouseEventInit = {}) {
   await drawn();
 }
 
-/** Types into a field, moves a slider or chooses from a list. */
 export async function fill(selector: string, to: string | number) {
   const field = one(selector);
   field.value = String(to);
@@ -115,7 +114,6 @@ export async function goTo(fragment: string) {
   await idle();
 }
 
-/** Chooses files, as from a list of them. */
 export async function give(selector: string, ...files: File[]) {
   Object.defineProperty(one(selector), "files", { configurable: true, value: files });
   one(selector).dispatchEvent(new Event("change", { bubbles: true }));
@@ -125,7 +123,6 @@ export async function give(selector: string, ...files: File[]) {
 export const file = (content: unknown, name = "report.json") =>
   new File([typeof content === "string" ? content : JSON.stringify(content)], name);
 
-/** The file that a card saves. */
 export async function saved(card: string, kind: "csv" | "json") {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:");
   await click(`#${card}-card .export > button`);

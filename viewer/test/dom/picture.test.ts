@@ -1,5 +1,4 @@
-// The page of a picture: what its patches show, how they are chosen, ranked and pointed at. What is painted is looked at in
-// a browser.
+// The page of a picture: its patches' values, choosing, ranking, pointing. Painting is tested in a browser.
 import { describe, expect, test } from "vitest";
 import {
   all,

@@ -1,5 +1,4 @@
-// Continuations in the page that `attnflow serve` sends: token by token, their options, their links, and what becomes of
-// them when they break off.
+// Continuations in the page that `attnflow serve` sends: tokens, options, links, and broken connections.
 import { describe, expect, test } from "vitest";
 import {
   all,

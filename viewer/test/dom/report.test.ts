@@ -69,7 +69,6 @@ describe.each(["short", "long", "referents-pieces", "single", "array"])("numbers
         }
       }
     }
-    // A click explains another token.
     const [other] = numbers.rows(numbers.methods[0]);
     await choose(numbers.methods[0]);
     await click(token(other));

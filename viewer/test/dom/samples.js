@@ -57,7 +57,6 @@ export function numbersOf({ dtype, data }) {
   ]();
 }
 
-/** The array of numbers as a report holds it. */
 export const arrayOf = (shape, values) => ({
   shape,
   dtype: "f64",

@@ -2,7 +2,7 @@
 // what it was asked. Here it stands in the place of fetch; tests/browser puts it on a port.
 import { Numbers, readJson, reportOf, samplePage } from "./samples.js";
 
-/** A grey picture of one pixel, as a PNG file in base64. */
+/** A gray picture of one pixel, as a PNG file in base64. */
 export const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
 const model = (name, kind, head, more = {}) => ({
@@ -89,7 +89,6 @@ export function evaluation() {
   };
 }
 
-/** Answers a request; the server refuses with what this throws. */
 export function answer(path, body) {
   if (path === "evaluate") {
     if (body.model !== "classifier") return evaluation();
@@ -154,7 +153,6 @@ export function served({ document = answer, token = "", chat = false, steps = []
     yield [one.path === "evaluate" ? "result" : "report", said];
   }
 
-  /** In the place of fetch. */
   async function ask(address, { method = "GET", headers: given, body, signal } = {}) {
     const { pathname, searchParams } = new URL(address);
     const headers = new Headers(given);

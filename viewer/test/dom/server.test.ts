@@ -1,5 +1,4 @@
-// The page that `attnflow serve` sends: what it asks, what it shows, and what it does when things go wrong. Continuations
-// have tests of their own (prompt.test.ts).
+// The page that `attnflow serve` sends: requests, answers and errors. Continuations: prompt.test.ts.
 import { describe, expect, test, vi } from "vitest";
 import {
   all,
@@ -323,7 +322,6 @@ describe("a picture", () => {
     await choose("raw");
     await until(() => location.hash.includes("m=raw"));
     const { hash } = location;
-    // In another tab.
     sessionStorage.clear();
     const server = await serve({}, hash);
     await until(() => text("#picture-wanted").includes("one.png"));

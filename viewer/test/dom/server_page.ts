@@ -17,11 +17,9 @@ export async function serve(options: Parameters<typeof served>[0] = {}, fragment
   return server;
 }
 
-/** The address of a question. */
 export const linkTo = (ask: object | string, choices = "") =>
   `#v=1&ask=${encodeURIComponent(typeof ask === "string" ? ask : JSON.stringify(ask))}${choices}`;
 
-/** The question that the address holds. */
 export const asked = () =>
   JSON.parse(new URLSearchParams(location.hash.slice(1)).get("ask") ?? "null") as Record<string, unknown> | null;
 
