@@ -118,7 +118,7 @@ inline void from_value(const OptionValue& from, std::optional<std::string>& valu
   value = std::get<std::string>(from);
 }
 
-namespace internal {
+namespace option_members {
 
 template <typename Owner, typename Value>
 Owner owner_of(Value Owner::*);
@@ -132,15 +132,15 @@ auto& member(auto& owner) {
   }
 }
 
-}  // namespace internal
+}  // namespace option_members
 
 template <auto First, auto... Rest>
 auto option(const char* name, unsigned uses, const char* help, OptionDetails details = {}) {
-  using Owner = decltype(internal::owner_of(First));
+  using Owner = decltype(option_members::owner_of(First));
   return Option<Owner>{
       {std::move(details), name, uses, help},
-      [](const Owner& owner) { return to_value(internal::member<First, Rest...>(owner)); },
-      [](Owner& owner, const OptionValue& value) { from_value(value, internal::member<First, Rest...>(owner)); }};
+      [](const Owner& owner) { return to_value(option_members::member<First, Rest...>(owner)); },
+      [](Owner& owner, const OptionValue& value) { from_value(value, option_members::member<First, Rest...>(owner)); }};
 }
 
 }  // namespace attnflow

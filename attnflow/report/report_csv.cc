@@ -19,7 +19,7 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 
 }  // namespace
 
-std::string internal::csv_field(const std::string& text) {
+std::string csv_field(const std::string& text) {
   const bool plain = text.find_first_of(",\"\r\n") == std::string::npos &&
                      (text.empty() || (text.front() != ' ' && text.back() != ' '));
   if (plain) return text;
@@ -69,7 +69,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
     const InputToken& piece = report.input.tokens[token];
     // Patches count from 0 in data.
-    texts.push_back(internal::csv_field(piece.role == "patch" ? piece.text : display_text(report.input, token)));
+    texts.push_back(csv_field(piece.role == "patch" ? piece.text : display_text(report.input, token)));
   }
 
   const auto scores = static_cast<std::size_t>(std::count_if(
@@ -79,7 +79,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
     for (const std::size_t output : outputs) {
       const std::size_t number = report.generation ? chosen_token(report, output) : output;
       const std::string text =
-          report.generation ? internal::csv_field(generated_text(*report.generation, number)) : texts[output];
+          report.generation ? csv_field(generated_text(*report.generation, number)) : texts[output];
       std::vector<std::optional<std::pair<std::size_t, std::size_t>>> places;
       for (const Column& column : columns) {
         const auto at = row_index(*column.method.layers, layer);
@@ -108,7 +108,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   for (std::size_t prediction = 0; prediction < predictions; ++prediction) {
     const std::string output =
         report.generation
-            ? fmt::format("{},{}", prediction, internal::csv_field(generated_text(*report.generation, prediction)))
+            ? fmt::format("{},{}", prediction, csv_field(generated_text(*report.generation, prediction)))
             : ",";
     for (std::size_t input = 0; input < texts.size(); ++input) {
       buffer += fmt::format(",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);

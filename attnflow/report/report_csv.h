@@ -39,12 +39,8 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
 // Throws Error(kOther), leaving no file, if the file cannot be written.
 void write_report_csv(const std::filesystem::path& path, const Report& report);
 
-namespace internal {
-
 // One text field, quoted (with quotes doubled) if it holds anything that a reader could take for structure, or spaces
 // at its ends, because some readers strip them.
 std::string csv_field(const std::string& text);
-
-}  // namespace internal
 
 }  // namespace attnflow
