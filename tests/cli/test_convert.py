@@ -185,7 +185,11 @@ class RefusedTest(ConvertTest):
             (["yarn"], {"llama.rope.scaling.type": "yarn"}, {}),
             (["dimension_count", "whole heads", "expected 8", "found 4"], {"llama.rope.dimension_count": 4}, {}),
             (["blk.0.attn_q.bias", "would be lost"], {}, {"blk.0.attn_q.bias": np.zeros(32, np.float32)}),
-            (["expected frequency factors (rope_freqs.weight)"], {}, {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)}),
+            (
+                ["expected frequency factors (rope_freqs.weight)"],
+                {},
+                {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)},
+            ),
             (["of 3", "--merge"], {"split.count": 3}, {}),
         ):
             with self.subTest(words):
