@@ -86,8 +86,8 @@ struct RotaryKeys {
   std::size_t default_interval = 1;
 };
 
-// Embeddings of distances between tokens (DistanceTerms in transformer_layer.h): a tensor under the base prefix, a
-// norm, and keys of config.json.
+// Distance embeddings (DistanceTerms in transformer_layer.h): a tensor under the base prefix, a norm, keys of
+// config.json.
 struct DistanceNames {
   std::string_view table = "encoder.rel_embeddings";
   std::string_view norm = "encoder.LayerNorm";  // empty: none
@@ -145,8 +145,8 @@ struct ImageNames {
   PositionResampling resampling = PositionResampling::kBicubic;
 };
 
-// Tensors of one layer, under the base prefix and `prefix`, where {0} is the layer's group (or the layer itself) and
-// {1} its number inside the group.
+// Tensors of one layer, under the base prefix and `prefix`: {0} is the layer's group or the layer, {1} its number
+// inside.
 struct LayerNames {
   std::string_view prefix = "encoder.layer.{0}.";
   // One map each, where {0} is q, k or v and {1} is query, key or value; without either, one combined map.

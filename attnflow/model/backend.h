@@ -5,8 +5,7 @@
 // before it looks at any other, so a backend of another version is rejected and not misread. The torch backend creates
 // encoders, vision models, decoders and encoder-decoders from weights that are already found and checked; the llama
 // backend creates a decoder from a GGUF file whose header has been read, and dequantizes its blocks. The same compiler
-// and headers build backend and loader, so types and exceptions pass unchanged. A backend stays loaded until the
-// program ends.
+// and headers build backend and loader, so types and exceptions pass unchanged. A backend is never unloaded.
 #pragma once
 
 #include <cstddef>

@@ -28,8 +28,7 @@ class Decoder : public TextModel {
   virtual std::size_t length() const = 0;
   virtual void clear() = 0;
   // Reserves room for `tokens` tokens in total (at most the model's number of positions), so that a lack of memory
-  // shows before the work begins. Otherwise room grows with the sequence. Throws Error(kOther), which says how much it
-  // takes.
+  // shows before the work begins. Otherwise room grows with the sequence. Throws Error(kOther), which gives the size.
   virtual void reserve(std::size_t tokens) = 0;
   // Appends at least one token and returns the logits of the token that follows the last one, [vocabulary]. Attention
   // of the new rows goes to `sink` (may be null) in chunks of queries, all layers of a chunk before the next chunk, as
@@ -44,8 +43,8 @@ class Decoder : public TextModel {
   // Runs a new sequence without holding a whole [query, key] matrix in memory, and returns data from which its
   // attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or those of the
   // classes. The replay is valid until the decoder is used again or destroyed. Progress is in tokens. Throws as
-  // append() does, except that a model that does not predict a next token is accepted if `logits` is null or its logits
-  // are those of classes.
+  // append() does, but accepts a model that does not predict a next token if `logits` is null or its logits are those
+  // of classes.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                           const std::stop_token& stop_token = {},
                                                           const ProgressFunction& progress = {}) = 0;

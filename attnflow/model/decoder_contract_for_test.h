@@ -20,8 +20,7 @@ namespace attnflow::test {
 
 using Ids = std::vector<std::int64_t>;
 
-// Keeps a decoder's attention and checks the order of chunks: all layers of one before the next, keys up to the last
-// query.
+// Keeps a decoder's attention and checks its chunks: all layers of one before the next, keys up to the last query.
 class KeptRows : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {

@@ -106,7 +106,6 @@ TEST(DecoderWeights, ABaseModelHasNoHead) {
   EXPECT_EQ(weights.info.head, ModelHead::kNone);
   EXPECT_TRUE(weights.info.causal);
   expect_error(ErrorKind::kUnsupportedModel, {"lm_head.weight", "explain"}, [&] { check_decoder_head(weights.info); });
-  // If the word embedding is the head, nothing is missing.
   const ModelCopy tied = decoder_copy("gpt2_tied");
   tied.edit_config([](Json& config) { config["architectures"] = {"GPT2Model"}; });
   EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);
@@ -197,7 +196,6 @@ TEST(DecoderWeights, NamesWhatIsMissing) {
   gpt2.edit_weights([](WeightsFile& weights) { weights.rename("h.0.attn.c_attn.bias", "h.0.attn.bias2"); });
   expect_bad(gpt2, {"model type gpt2", "\"h.0.attn.c_attn.bias\""});
 
-  // A setting that promises biases that are absent.
   const ModelCopy biased = decoder_copy("llama_grouped");
   biased.edit_config([](Json& config) { config["mlp_bias"] = true; });
   expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});

@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A private folder that is removed with all of its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -50,7 +49,6 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Size of the weights as float32.
 std::size_t float_bytes(const GgufFile& file) {
   std::size_t numbers = 0;
   for (const auto& tensor : file.header.tensors) {

@@ -39,7 +39,7 @@ class Settings {
     return found.empty() ? 0 : found.front();
   }
 
-  // Returns one number for all layers, or one for each.
+  // One number for all layers, or one for each.
   std::vector<std::size_t> counts(std::string_view key) const {
     const std::string whole = architecture_ + "." + std::string(key);
     if (const auto one = header_.number(whole)) return {checked(key, *one)};
@@ -112,7 +112,6 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
   std::vector<ModelNote> notes;
   if (has_window_left_out(header)) notes.push_back({Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow});
-  // Does not apply to files with other kinds of tokenizer.
   const std::string rule = header.text("tokenizer.ggml.pre").value_or("");
   if (header.text("tokenizer.ggml.model").value_or("") == "gpt2" && (rule.empty() || rule == "default")) {
     const char* const found = rule.empty() ? "missing" : "\"default\"";
@@ -121,7 +120,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
-// The file's settings for generation, under their own keys, except "suppress_tokens", which uses transformers' name.
+// Under the file's own keys, except "suppress_tokens", transformers' name.
 GenerationDefaults gguf_generation(const GgufHeader& header) {
   constexpr std::string_view kSampling = "general.sampling.";
   nlohmann::json said = nlohmann::json::object();
