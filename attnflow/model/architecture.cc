@@ -108,7 +108,7 @@ constexpr std::array kFirstDebertaSettings = {
     FixedSetting{"legacy", "true"},
 };
 
-// The first DeBERTa: one map for queries, keys and values, and separate maps for distances.
+// The first DeBERTa: one map for queries, keys and values, and separate maps for distances, never shared with tokens.
 constexpr Architecture first_deberta() {
   Architecture row = deberta();
   row.model_type = "deberta";
@@ -299,7 +299,7 @@ constexpr std::array kBeitSettings = {
     FixedSetting{"use_mean_pooling", "true"},
 };
 
-// ViT with relative distances instead of absolute positions: trained to restore hidden patches (data2vec: embeddings).
+// ViT with distances in place of positions, trained to restore hidden patches or another model's output (data2vec).
 constexpr Architecture beit(std::string_view model_type, std::string_view class_name, std::string_view prefix,
                             std::string_view pooler_norm) {
   Architecture row = vit(model_type, class_name, prefix);

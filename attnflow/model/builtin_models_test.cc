@@ -128,6 +128,7 @@ TEST(FindModel, NameOrPath) {
   EXPECT_FALSE(find_model("./agreement", models).is_built_in());
   EXPECT_FALSE(find_model(golden_models().string(), models).is_built_in());
 
+  // A folder with a built-in model's name needs a path with a slash.
   const test::TempFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());

@@ -123,7 +123,7 @@ std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
   return sliding;
 }
 
-// Numerical order: JSON has "10" before "2".
+// The model orders labels numerically; JSON orders "10" before "2".
 std::optional<std::vector<std::string>> ConfigReader::labels() const {
   constexpr std::string_view kKey = "id2label";
   const Json* const value = find(kKey);

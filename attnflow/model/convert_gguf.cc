@@ -90,6 +90,7 @@ class NewFolder {
   int lock_ = -1;
 };
 
+// Reads numbers in Hugging Face's order.
 class TensorReader {
  public:
   TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)

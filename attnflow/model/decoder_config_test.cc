@@ -259,7 +259,7 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
   EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
-  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults, and no others are read.
+  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults.
   const Json stated = {{"full_attention", {{"rope_theta", 90.0}}}, {"sliding_attention", {{"rope_theta", 30.0}}}};
   const DecoderConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
   EXPECT_DOUBLE_EQ(both.rotary.theta, 90.0);

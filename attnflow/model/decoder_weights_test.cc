@@ -106,6 +106,7 @@ TEST(DecoderWeights, ABaseModelHasNoHead) {
   EXPECT_EQ(weights.info.head, ModelHead::kNone);
   EXPECT_TRUE(weights.info.causal);
   expect_error(ErrorKind::kUnsupportedModel, {"lm_head.weight", "explain"}, [&] { check_decoder_head(weights.info); });
+  // If the word embedding is the head, nothing is missing.
   const ModelCopy tied = decoder_copy("gpt2_tied");
   tied.edit_config([](Json& config) { config["architectures"] = {"GPT2Model"}; });
   EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);

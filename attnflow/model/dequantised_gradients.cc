@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A private folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

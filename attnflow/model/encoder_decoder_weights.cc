@@ -50,7 +50,7 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
   }
 }
 
-// Ids of generation_config.json take precedence.
+// Reads ids. Those in generation_config.json take precedence.
 struct SpecialIds {
   const internal::ConfigReader* generation = nullptr;  // null if there is no such file
   const internal::ConfigReader& config;
@@ -82,7 +82,7 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   return begin;
 }
 
-// Longer words depend on the tokens before them and are left to transformers, as are beams.
+// Reads single-token words. Longer ones depend on the tokens before them and are left to transformers, as are beams.
 std::vector<std::int64_t> read_never(const SpecialIds& ids) {
   const internal::ConfigReader& reader = ids.reader_of(kNever);
   std::vector<std::int64_t> never;

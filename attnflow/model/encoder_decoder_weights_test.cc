@@ -74,7 +74,7 @@ TEST(EncoderDecoderConfig, ReadsT5OfVersion11) {
                  {"feed_forward_proj", "gated-none", "relu"});
 }
 
-// Expected values from T5Config.
+// As T5Config resolves them.
 TEST(EncoderDecoderConfig, EitherHalfOfTheActivationMayBeStatedByItself) {
   struct Row {
     Json settings;

@@ -35,7 +35,7 @@ class EncoderTensorFinder : public internal::TensorFinder {
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
   std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
 
-  // With a bias and a shift if the architecture has them.
+  // The map and the norm have a bias and a shift only if the architecture does.
   LinearWeights map(const std::string& name, std::size_t out, std::size_t in, std::string_view source,
                     bool bias = true) {
     return linear(name, out, in, source, bias && biases_);
@@ -233,7 +233,7 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   }
 }
 
-// BertForMaskedLM has the task "ForMaskedLM", BertModel none.
+// Returns the task of the model class: "ForMaskedLM" for BertForMaskedLM, none for BertModel.
 std::string task_of(const ModelConfig& config) {
   if (config.classes.empty()) return "";
   const std::string& name = config.classes.front();
@@ -241,7 +241,7 @@ std::string task_of(const ModelConfig& config) {
   return at == std::string::npos ? "" : name.substr(at);
 }
 
-// A model can be saved with either kind of head.
+// Whether the pair of ClassifierNames::teacher_first is the head: a model can be saved with either kind.
 bool has_teacher_heads(const EncoderTensorFinder& finder, const ModelConfig& config) {
   const ClassifierNames& names = config.architecture->classifier;
   if (names.teacher_task.empty()) return false;

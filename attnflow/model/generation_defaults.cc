@@ -55,7 +55,7 @@ class RulesReader {
     return found;
   }
 
-  // Ids may be beyond the vocabulary (Whisper's relatives): those have no logits to rule out.
+  // Ids may be beyond the vocabulary, as for Whisper's relatives: those have no logits to rule out.
   GenerationRules::Ids list(std::string_view key) {
     GenerationRules::Ids ids;
     const Json* const value = reader_.find(key);
@@ -134,6 +134,7 @@ struct LeftKey {
   double neutral = std::numeric_limits<double>::quiet_NaN();
 };
 
+// These change a greedy text.
 constexpr std::array kChangeAll = {
     LeftKey{"num_beams", 1},     LeftKey{"penalty_alpha", 0},    LeftKey{"dola_layers"},  LeftKey{"guidance_scale", 1},
     LeftKey{"constraints"},      LeftKey{"force_words_ids"},     LeftKey{"stop_strings"}, LeftKey{"max_time"},
@@ -145,7 +146,7 @@ constexpr std::array kOfBeams = {
     LeftKey{"length_penalty", 1},
     LeftKey{"early_stopping", 0},
 };
-// The first two are also options of attnflow.
+// The first two are also options of attnflow itself.
 constexpr std::array kOfSampling = {
     LeftKey{"temperature", 1}, LeftKey{"top_p", 1},     LeftKey{"top_k", 0},          LeftKey{"min_p", 0},
     LeftKey{"top_h"},          LeftKey{"typical_p", 1}, LeftKey{"epsilon_cutoff", 0}, LeftKey{"eta_cutoff", 0},

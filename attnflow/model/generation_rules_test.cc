@@ -142,6 +142,7 @@ TEST(GenerationRules, CountTheChoicesThatTheyChanged) {
       "what tokens depend on, are those of the model's own logits.");
 }
 
+// A token counts if the same random number would have drawn another without the rules.
 TEST(GenerationRules, CountTheDrawsThatTheyChanged) {
   SamplingOptions options;
   options.temperature = 1.0;

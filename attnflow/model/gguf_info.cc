@@ -39,7 +39,7 @@ class Settings {
     return found.empty() ? 0 : found.front();
   }
 
-  // One number for all layers, or one for each.
+  // Returns one number for all layers, or one for each.
   std::vector<std::size_t> counts(std::string_view key) const {
     const std::string whole = architecture_ + "." + std::string(key);
     if (const auto one = header_.number(whole)) return {checked(key, *one)};
@@ -120,7 +120,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
-// Under the file's own keys, except "suppress_tokens", transformers' name.
+// Returns the file's settings for generation under their own keys, except for transformers' "suppress_tokens".
 GenerationDefaults gguf_generation(const GgufHeader& header) {
   constexpr std::string_view kSampling = "general.sampling.";
   nlohmann::json said = nlohmann::json::object();

@@ -36,7 +36,7 @@ constexpr std::array kConvertible = {Convertible{"gpt2", "GPT2LMHeadModel", fals
                                      Convertible{"llama", "LlamaForCausalLM", true},
                                      Convertible{"qwen2", "Qwen2ForCausalLM", false}};
 
-// Settings that are read or do not affect the computation.
+// Whether a setting is read or does not affect the computation.
 constexpr bool is_known(std::string_view setting) {
   return is_one_of(setting, "attention.causal", "attention.head_count", "attention.head_count_kv",
                    "attention.key_length", "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
@@ -228,7 +228,7 @@ class Planner : ErrorsOf {
     return factors;
   }
 
-  // Checks what config.json cannot express or states only once.
+  // Checks settings that config.json cannot express, or that only GGUF states twice.
   void check_widths() const {
     const DecoderConfig& config = model_.settings;
     const auto check = [&](std::string_view setting, std::size_t expected, std::string_view what) {
@@ -282,7 +282,7 @@ class Planner : ErrorsOf {
     return placed;
   }
 
-  // Before any number is read, as a backend checks a folder's tensors.
+  // Checks tensors before any number is read, as a backend does for a folder.
   void place_tensors() {
     std::map<std::string, StoredTensor, std::less<>> tensors;
     std::vector<std::string_view> left;

@@ -148,7 +148,7 @@ class Converter : ErrorsOf {
            (kinds_[id] != kUserDefined && codec_.is_special(static_cast<std::int64_t>(id)));
   }
 
-  // Tokens that are matched in text before anything else.
+  // Finds the tokens that are matched in text before anything else.
   void find_added() {
     for (std::size_t id = 0; id < pieces_->size(); ++id) {
       if (kinds_[id] == kUnused || (*pieces_)[id].empty()) continue;
@@ -174,7 +174,7 @@ class Converter : ErrorsOf {
     return id;
   }
 
-  // The tokens around a text, found by running the file's tokenizer.
+  // Runs the file's tokenizer to find the tokens that it adds around a text.
   Json post_processor() const {
     Json single = Json::array();
     Json pair = Json::array();

@@ -104,7 +104,7 @@ std::optional<fs::path> transformer_of(const fs::path& folder) {
   return std::nullopt;
 }
 
-// Treats an adapter as an ordinary folder.
+// Like model_folder_in(), but treats an adapter as an ordinary folder.
 Folder find_config(const fs::path& folder) {
   if (internal::is_listed(folder / kModelConfig)) {
     // A snapshot is named after its commit; the folder two levels up is named after the model.
@@ -129,7 +129,8 @@ std::optional<Folder> find_cached(const std::string& name, const fs::path& cache
   return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
 }
 
-// An adapter does not count as a base model. Without a base, the reader of the folder reports the error.
+// Replaces an adapter's folder by its base model's, with the adapter; keeps it if there is no base or that is an
+// adapter.
 Folder with_base(const Folder& folder) {
   if (folder.has(kModelConfig) || !folder.has(kAdapterConfigFile)) return folder;
   const std::optional<Adapter> adapter = find_adapter(folder);

@@ -51,6 +51,7 @@ TEST_F(HubCache, NamesAreFound) {
       {"org/other: ", "nothing of that name", "does not download", "hf download org/other", cache_.path().string()},
       [] { find_model("org/other", {}); });
   expect_error(ErrorKind::kBadFile, {"hf download roberta-base"}, [] { find_model("roberta-base", {}); });
+  // Not a valid name, so a path: the message does not suggest a download.
   EXPECT_EQ(find_model("a/b/c", {}).path(), "a/b/c");
   EXPECT_EQ(find_model("../org", {}).path(), "../org");
 }
@@ -94,7 +95,7 @@ TEST(SentenceTransformers, TheTransformerInItIsOpened) {
   expect_error(ErrorKind::kBadFile, {"modules.json", "../elsewhere"}, [&] { model_folder_in(model); });
   test::put(model / "modules.json", "{}");
   expect_error(ErrorKind::kBadFile, {"modules.json", "list"}, [&] { model_folder_in(model); });
-  // The newer layout.
+  // The newer layout: the model is in the folder itself.
   fs::copy(test::golden_models() / "bert_base", model, fs::copy_options::recursive);
   EXPECT_EQ(model_folder_in(model).path(), model);
 }
@@ -112,7 +113,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   EXPECT_EQ(found.name(), Folder(folder.path()).name());
   EXPECT_TRUE(found.has("config.json"));
 
-  // Base in a folder next to the adapter.
+  // The base is in a folder next to the adapter.
   const fs::path snapshot = fetch("models--org--adapter") / "snapshots" / kCommit;
   fs::remove(snapshot / "config.json");
   name_base(snapshot, "org/base");
@@ -123,7 +124,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   name_base(folder.path(), "beside");
   EXPECT_EQ(model_folder_in(folder.path()).path(), folder / "beside");
 
-  // The reader of the folder reports these.
+  // The reader of the folder reports a base that does not exist or is an adapter.
   for (const std::string base : {"org/none", "org/adapter", ".", ""}) {
     name_base(folder.path(), base);
     EXPECT_EQ(model_folder_in(folder.path()).adapter(), nullptr) << base;

@@ -34,7 +34,7 @@ constexpr std::string_view kTables[] = {"embed_tokens.weight", "wte.weight", "wo
                                         "tok_embeddings.weight", "embed_in.weight"};
 constexpr std::string_view kOutputs[] = {"lm_head.weight", "embed_out.weight"};
 
-// Settings that are read, describe training, or follow from the tensors.
+// Whether a setting is read, describes training, or follows from the tensors.
 bool is_usual(std::string_view key) {
   return is_one_of(key, "auto_mapping", "base_model_name_or_path", "bias", "eva_config", "exclude_modules",
                    "fan_in_fan_out", "inference_mode", "layers_pattern", "layers_to_transform", "lora_alpha",
@@ -62,8 +62,8 @@ Tensor<float> numbers_of(DType dtype, const Shape& shape, std::span<const std::b
   return Array{dtype, shape, {bytes.begin(), bytes.end()}, {}}.to_float(what);
 }
 
-// The model or the adapter may lack the base model's prefix ("bert."). Early checkpoints call a norm's scale and shift
-// gamma and beta. Null when none or several fit.
+// Finds the tensor to adapt; null when none or several fit. The model's files or the adapter may lack the
+// base model's prefix ("bert."). Early checkpoints call a norm's scale and shift gamma and beta.
 StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& name) {
   for (const std::string& one : {name, name.substr(name.find('.') + 1)}) {
     if (const auto found = tensors.find(one); found != tensors.end()) return &found->second;
@@ -166,8 +166,7 @@ void LoraAdapter::sort(const std::map<std::string, Entry, std::less<>>& entries)
 }
 
 void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
-  // Replacing one of two tensors that share numbers would not change the other. Sorted by address, overlaps are
-  // adjacent.
+  // Replacing one of two tensors that share numbers leaves the other unchanged. By address, overlaps are neighbors.
   std::vector<std::span<const std::byte>> places;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.bytes.empty()) places.push_back(tensor.bytes);

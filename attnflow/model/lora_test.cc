@@ -142,6 +142,7 @@ TEST(Lora, TakesWholeTensors) {
   EXPECT_EQ(floats(checkpoint, "a.LayerNorm.gamma"), (std::vector<float>{3}));
   EXPECT_EQ(checkpoint.tensors().size(), 4U);
   EXPECT_NE(checkpoint.find("score.weight")->file.find("adapter_model.safetensors"), std::string::npos);
+  // Embeddings that the output may share.
   model.adapter.push_back({"base_model.model.model.embed_tokens.weight", array({1}, {3})});
   model.expect_bad(ErrorKind::kUnsupportedModel, {"embed_tokens.weight", "lm_head.weight"});
 }

@@ -31,7 +31,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// Safe to print in a terminal: whole characters, no control characters, limited length.
+// Makes text safe to print in a terminal: whole characters, no control characters, limited length.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

@@ -155,7 +155,7 @@ void check_distance_terms(const Reader& reader) {
 
 constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
 
-// -1 stands for the default.
+// Returns nothing unless the number is above 0: -1 stands for the default.
 std::optional<std::size_t> read_if_positive(const Reader& reader, std::string_view key) {
   const Json* const value = reader.find(key);
   const bool is_unset = value == nullptr || *value == 0 || (value->is_number_integer() && !value->is_number_unsigned());
@@ -291,6 +291,7 @@ void read_intermediate(const Reader& reader, ModelConfig& config) {
   if (config.intermediate == 0) reader.wrong(keys.mlp_ratio, "a ratio that leaves a width of at least 1", ratio);
 }
 
+// Returns the settings of the part to run, with defaults for those that the file omits.
 Json settings_of(const Reader& file, const Architecture& architecture) {
   const Json defaults = architecture.defaults.empty() ? Json::object() : Json::parse(architecture.defaults);
   Json settings = defaults;

@@ -31,7 +31,7 @@ class RotaryReader {
     const std::string_view theta = architecture_.keys.rotary_theta;
     const std::string_view local_theta = architecture_.keys.local_rotary_theta;
     if (!theta.empty()) {
-      // In "rope_scaling" (transformers 4, next to "rope_theta") or "rope_parameters" (transformers 5).
+      // transformers 4 has them in "rope_scaling", next to "rope_theta"; transformers 5 in "rope_parameters".
       const Json former = object_of(reader_, "rope_scaling");
       const Json stated = object_of(reader_, "rope_parameters");
       global = former.empty() ? stated : former;
@@ -82,7 +82,7 @@ class RotaryReader {
 
   std::size_t longest() const { return reader_.size(architecture_.keys.positions); }
 
-  // Outside the rotary settings (Phi 3), it overrides them.
+  // The original training length. Given outside the rotary settings (Phi 3), it overrides them.
   std::size_t first_length(const ConfigReader& rope) const {
     constexpr std::string_view kFirstLength = "original_max_position_embeddings";
     if (reader_.find(kFirstLength) != nullptr) return reader_.size(kFirstLength);

@@ -26,8 +26,8 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   }
 }
 
-// Numbers that follow from the config (sinusoidal positions, indices), the token for hidden patches in training, or
-// unused tensors in files from fairseq and Mesh TensorFlow.
+// Whether it holds numbers that follow from the config (sinusoidal positions, indices), the token for hidden patches in
+// training, or unused tensors in files from fairseq and Mesh TensorFlow.
 bool is_buffer(std::string_view name) {
   const auto is = [&](std::string_view buffer) {
     return name == buffer || (name.ends_with(buffer) && name[name.size() - buffer.size() - 1] == '.');
@@ -137,7 +137,7 @@ void TensorFinder::throw_if_unused(std::string_view prefix, const std::vector<st
 
 void TensorFinder::throw_if_missing() const {
   if (missing_.empty()) return;
-  // From our own tables, so shown whole.
+  // These names come from our own tables, so they are shown whole.
   constexpr std::size_t kShown = 8;
   std::string missing;
   for (std::size_t i = 0; i < std::min(kShown, missing_.size()); ++i) {
