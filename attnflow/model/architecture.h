@@ -86,8 +86,7 @@ struct RotaryKeys {
   std::size_t default_interval = 1;
 };
 
-// Distance embeddings (DistanceTerms in transformer_layer.h): a tensor under the base prefix, a norm, keys of
-// config.json.
+// Distance embeddings (DistanceTerms, transformer_layer.h): a tensor under the base prefix, a norm, config.json's keys.
 struct DistanceNames {
   std::string_view table = "encoder.rel_embeddings";
   std::string_view norm = "encoder.LayerNorm";  // empty: none
@@ -145,8 +144,8 @@ struct ImageNames {
   PositionResampling resampling = PositionResampling::kBicubic;
 };
 
-// Tensors of one layer, under the base prefix and `prefix`: {0} is the layer's group or the layer, {1} its number
-// inside.
+// Tensors of one layer, under the base prefix and `prefix`: {0} is the layer's group or the layer, {1} its number in
+// it.
 struct LayerNames {
   std::string_view prefix = "encoder.layer.{0}.";
   // One map each, where {0} is q, k or v and {1} is query, key or value; without either, one combined map.

@@ -22,8 +22,8 @@ class LoraAdapter;
 
 bool is_floating_point(DType dtype);
 
-// A stored tensor. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) of the
-// Checkpoint.
+// A stored tensor. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and remains
+// valid for the lifetime of the Checkpoint.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::kF32;

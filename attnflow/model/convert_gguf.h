@@ -3,8 +3,7 @@
 // A GGUF file holds quantized numbers: blocks of 32 or 256 that share a few scales. libllama rounds again when it
 // computes with them (it also quantizes activations), but the values that they represent are exact in float32. The
 // conversion writes those values, with config.json and the tokenizer, as a folder for the torch backend and
-// transformers: the same model without more rounding, and with gradients. It cannot recover the original, unquantized
-// model.
+// transformers: the same model without more rounding, and with gradients. It cannot undo the quantization.
 //
 //   config.json, model.safetensors                weights under Hugging Face's names and in its order (gguf_layout.h)
 //   tokenizer.json, tokenizer_config.json         the vocabulary and its rules, the chat template (gguf_tokenizer.h)

@@ -137,8 +137,7 @@ struct DecoderNames {
   std::string_view cross_output = {};
   // Empty: none. Unused in layers whose halves share a norm, which is the attention norm.
   std::string_view feed_forward_norm = "post_attention_layernorm";
-  // Replace attention_norm and feed_forward_norm where the halves have one input but separate norms. Empty: the same
-  // names.
+  // Replace attention_norm and feed_forward_norm where the halves have one input but separate norms, if not empty.
   std::string_view parallel_attention_norm = {};
   std::string_view parallel_feed_forward_norm = {};
   std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))

@@ -73,8 +73,7 @@ struct GenerationPlace {
   std::span<const std::int64_t> ends;    // tokens that end a text
 };
 
-// Returns the logits from which to choose the next token. O(vocabulary + tokens). Throws Error(kBadFile) if none
-// remains.
+// Returns the logits to choose the next token from. O(vocabulary + tokens). Throws Error(kBadFile) if none is left.
 std::vector<float> ruled_logits(const GenerationRules& rules, std::span<const float> logits,
                                 const GenerationPlace& place);
 

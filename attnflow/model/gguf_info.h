@@ -1,5 +1,4 @@
-// Describes the model in a GGUF file from its header, without libllama or weights: immediate, even if it cannot be run
-// here.
+// Describes the model in a GGUF file from its header, without libllama: at once, even if it cannot be run here.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +39,7 @@ struct GgufInfo {
   std::vector<ModelNote> notes;  // facts about the model that the file does not state but implies
 };
 
-// Throws Error(kBadFile) as files/gguf.h does, and when the architecture is missing or a required setting is not a
-// count.
+// Throws Error(kBadFile) as files/gguf.h does, and if the architecture is missing or a required setting is no count.
 GgufInfo gguf_info(const std::filesystem::path& file, const internal::GgufHeader& header);
 
 struct GgufFile {

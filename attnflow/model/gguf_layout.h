@@ -52,8 +52,7 @@ struct ConvertedModel {
 // Error(kBadFile): settings or tensors that are missing or inconsistent.
 ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source);
 
-// Returns the number as written in decimal: the shortest for the same float32, 1e-05 for 9.999999747e-06; else
-// unchanged.
+// Returns the number as written in decimal, 1e-05 for 9.999999747e-06: the shortest for a float32; others unchanged.
 double shortest_decimal(double value);
 
 // Recovers Hugging Face's "llama3" scaling (decoder_config.h) from a llama file's rope_freqs, the factors that divide

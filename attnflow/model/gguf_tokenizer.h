@@ -34,8 +34,7 @@ struct ConvertedTokenizer {
 // `header` must have been read with GgufArrays::kWhole; `codec` is the file's own (Decoder::codec()), which defines the
 // tokens that it adds around a text and the special tokens; `positions` is the maximum length of a sequence; messages
 // call the file `source`. Work and memory are linear in the vocabulary. Throws Error(kUnsupportedModel): another kind
-// of tokenizer or rule; Error(kBadFile): inconsistent lists, not `vocabulary` tokens, pieces that are duplicated or not
-// UTF-8.
+// of tokenizer or rule; Error(kBadFile): inconsistent lists, another number of tokens, duplicates, pieces not in UTF-8.
 ConvertedTokenizer convert_tokenizer(const GgufHeader& header, const TextCodec& codec, std::size_t vocabulary,
                                      std::size_t positions, const std::string& source);
 

@@ -129,8 +129,7 @@ std::optional<Folder> find_cached(const std::string& name, const fs::path& cache
   return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
 }
 
-// Replaces an adapter's folder by its base model's, with the adapter; keeps it if there is no base or that is an
-// adapter.
+// Replaces an adapter's folder by its base model's, with the adapter, unless there is none or that is an adapter.
 Folder with_base(const Folder& folder) {
   if (folder.has(kModelConfig) || !folder.has(kAdapterConfigFile)) return folder;
   const std::optional<Adapter> adapter = find_adapter(folder);

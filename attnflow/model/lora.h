@@ -71,8 +71,7 @@ class LoraAdapter {
   std::deque<std::vector<float>> sums_;
 };
 
-// Returns the adapter attached to `folder`, or `folder` if it holds one; nothing if it has no more than a
-// configuration.
+// Returns the folder of the adapter attached to `folder` or in it. Nothing if there is none, or only its configuration.
 std::optional<Folder> adapter_folder(const Folder& folder);
 
 }  // namespace attnflow::internal

@@ -31,6 +31,7 @@ class ModelFiles {
   // Throws Error(kBadFile) for missing or damaged files or weights that config.json has no place for,
   // Error(kUnsupportedModel) for an architecture that no backend runs.
   explicit ModelFiles(const Folder& folder, const OpenOptions& options = {});
+  // Opens a GGUF file. Throws Error(kBadFile) for a damaged one.
   explicit ModelFiles(GgufFile file) : files_(std::move(file)) {}
   static ModelFiles gguf(const std::filesystem::path& file) { return ModelFiles(read_gguf_file(file)); }
 

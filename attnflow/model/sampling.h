@@ -26,6 +26,7 @@ struct SamplingOptions {
 
 class Sampler {
  public:
+  // Throws Error(kUsage) for options out of range.
   explicit Sampler(const SamplingOptions& options);
   // Returns the next token. Throws Error(kBadFile) when a logit is not a number, or none is finite.
   std::size_t choose(std::span<const float> logits);

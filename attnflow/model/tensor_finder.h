@@ -57,6 +57,7 @@ class TensorFinder {
   void pass_over(std::string_view name);
   const std::vector<PlannedTensor>& plan() const { return plan_; }
 
+  // Throws Error(kBadFile) that lists the missing tensors, if any.
   void throw_if_missing() const;
   std::vector<const StoredTensor*> unused() const;
 
