@@ -32,7 +32,7 @@ struct DecoderWeights {
 
 // Maps a folder's weights, and finds and checks every tensor that the model needs. Reads no weights. Throws
 // Error(kBadFile): missing tensors (the message names them), a tensor of another shape or not floating-point,
-// base-model tensors that the config has no place for unless allowed; and as Checkpoint and read_decoder_config do.
+// base-model tensors that the config lacks unless `options` allow them; and as Checkpoint and read_decoder_config do.
 DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
 // Does the same for a config and tensors that are not in a folder; `name` is the model's.
