@@ -37,7 +37,6 @@ constexpr Architecture electra() {
   return row;
 }
 
-// Its tensors keep BERT's prefix.
 constexpr Architecture megatron_bert() {
   Architecture row = bert("megatron-bert", "MegatronBert", "bert.", "bert.pooler.dense");
   row.embeddings.norm = {};
@@ -63,8 +62,7 @@ constexpr Architecture roberta(std::string_view model_type, std::string_view cla
   };
 }
 
-// RoBERTa whose heads add a number to each score for the distance; positions start at 2 regardless of the padding
-// token.
+// RoBERTa with a number added to each score for the distance; positions start at 2 whatever the padding token.
 constexpr Architecture mpnet() {
   Architecture row = roberta("mpnet", "MPNet", "mpnet.");
   row.keys.token_types = {};
@@ -110,8 +108,7 @@ constexpr std::array kFirstDebertaSettings = {
     FixedSetting{"legacy", "true"},
 };
 
-// The first DeBERTa: one combined map for queries, keys and values, and other maps for distances, never shared with
-// those of tokens.
+// The first DeBERTa: one map for queries, keys and values, and separate maps for distances, never shared with tokens.
 constexpr Architecture first_deberta() {
   Architecture row = deberta();
   row.model_type = "deberta";
@@ -302,8 +299,7 @@ constexpr std::array kBeitSettings = {
     FixedSetting{"use_mean_pooling", "true"},
 };
 
-// ViT whose patches have relative distances instead of absolute positions: trained to restore hidden patches, or
-// another model's output for them (data2vec).
+// ViT with distances in place of positions, trained to restore hidden patches or another model's output (data2vec).
 constexpr Architecture beit(std::string_view model_type, std::string_view class_name, std::string_view prefix,
                             std::string_view pooler_norm) {
   Architecture row = vit(model_type, class_name, prefix);

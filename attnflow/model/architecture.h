@@ -3,16 +3,14 @@
 // BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, ELECTRA, DistilBERT and ALBERT share one computation.
 // Embeddings of the token, its position and its segment are added and normalized. Every layer then mixes positions by
 // self-attention and transforms each position by a two-layer feed-forward network, with a layer norm after each of the
-// two residual additions. A head turns the last hidden states into logits. Megatron-BERT instead has GPT-2's blocks
-// without the causal mask: a layer norm before self-attention and before the feed-forward network, none after the
-// embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 apply those blocks to the patches of an image. So
-// do BEiT, which adds a number to every score for the distance between two patches, and CLIP's vision part, whose
-// tokens are normalized before the first layer.
-// ModernBERT has decoder blocks without the causal mask: rotary, gated, no biases.
-// MPNet adds to every score a number that depends on the distance between the two tokens; DeBERTa adds products of the
-// query and the key with an embedding of that distance.
-// The remaining differences are the names in config.json and in the weights, and a handful of choices. One row of the
-// table below holds all of them, so a new architecture of this family needs a new row and no new code.
+// two residual additions. A head turns the last hidden states into logits.
+// Megatron-BERT instead has GPT-2's blocks without the causal mask: a layer norm before self-attention and before the
+// feed-forward network, none after the embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 apply those
+// blocks to the patches of an image. So do BEiT, which adds a number to every score for the distance between two
+// patches, and CLIP's vision part, whose tokens are normalized before the first layer. ModernBERT has decoder blocks
+// without the causal mask: rotary, gated, no biases. MPNet adds to every score a number for the distance between the
+// two tokens; DeBERTa adds products of the query and the key with an embedding of that distance.
+// One row of the table below holds all names and choices, so a new architecture of this family needs no new code.
 #pragma once
 
 #include <cstddef>
@@ -74,9 +72,8 @@ struct ConfigKeys {
   std::string_view pooling = {};          // input of a classification head: "cls" or "mean"
 };
 
-// Rotary queries and keys (transformer_layer.h), and layers whose tokens see only nearby tokens: keys of config.json,
-// and the defaults if they are absent. For an image, positions are the rows and columns of patches (TokenPlaces), and
-// there are no windowed layers.
+// Keys of config.json for rotary queries and keys (transformer_layer.h) and for layers whose tokens see only nearby
+// tokens, with defaults. An image has rows and columns of patches as positions (TokenPlaces), and no windowed layers.
 struct RotaryKeys {
   std::string_view theta = {};        // for layers whose tokens see all others
   std::string_view local_theta = {};  // for the other layers
@@ -89,8 +86,7 @@ struct RotaryKeys {
   std::size_t default_interval = 1;
 };
 
-// Embeddings of distances between tokens, which interact with queries and keys (DistanceTerms in transformer_layer.h):
-// a tensor under the base prefix, a norm, and keys of config.json.
+// Distance embeddings (DistanceTerms, transformer_layer.h): a tensor under the base prefix, a norm, config.json's keys.
 struct DistanceNames {
   std::string_view table = "encoder.rel_embeddings";
   std::string_view norm = "encoder.LayerNorm";  // empty: none
@@ -128,8 +124,7 @@ struct EmbeddingNames {
   std::string_view projection = {};  // from the embedding width to the hidden size
 };
 
-// How the position embedding is resampled from the grid of the training images to another grid: bicubic, without
-// aligned corners, by the two sizes.
+// How the position embedding is resampled to another grid: bicubic, without aligned corners, by the two sizes.
 enum class PositionResampling {
   kBicubic,             // a = -0.75
   kBicubicAntialiased,  // a = -0.5, and a wider kernel when the grid shrinks
@@ -149,8 +144,8 @@ struct ImageNames {
   PositionResampling resampling = PositionResampling::kBicubic;
 };
 
-// Tensors of one layer, under the base prefix and `prefix`, in which {0} is the layer's group (or the layer itself) and
-// {1} the layer's number inside its group.
+// Tensors of one layer, under the base prefix and `prefix`: {0} is the layer's group or the layer, {1} its number in
+// it.
 struct LayerNames {
   std::string_view prefix = "encoder.layer.{0}.";
   // One map each, where {0} is q, k or v and {1} is query, key or value; without either, one combined map.
@@ -165,8 +160,7 @@ struct LayerNames {
   // Elementwise factors of each half-layer's output (layer scale). Full names; empty: there is none.
   std::string_view attention_scale = {};
   std::string_view feed_forward_scale = {};
-  // Added to the scores of an image model according to the distance between patches (PatchDistances in
-  // encoder_positions.h). A full name; empty: there is none.
+  // Added to scores by the distance between patches (PatchDistances in encoder_positions.h). Full name; empty: none.
   std::string_view patch_distances = {};
   // For a gated network: act(a) * b, where [a; b] is the output of `gated_in`.
   std::string_view gated_in = {};
@@ -191,9 +185,9 @@ enum class ClassifierInput {
   kTokens,                // the mean of all tokens
 };
 
-// Classification head: dense, activation, norm if any, output. Full names. Empty `dense`: the output alone. Heads that
-// give each token a class, `token_output`, or the logits of where an answer begins and ends, `answer_output`, are also
-// just an output, unless `all_of_tokens` is set.
+// Classification head: dense, activation, norm if any, output. Full names. Without `dense`, the output alone. The heads
+// `token_output`, a class for each token, and `answer_output`, where an answer begins and ends, are also just an
+// output, unless `all_of_tokens` is set.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
@@ -236,8 +230,7 @@ struct Architecture {
   std::string_view default_activation = "gelu";  // if config.json has none
   double default_norm_eps = 1e-12;               // likewise
   std::size_t default_token_types = 2;           // likewise; 0: there may be none
-  // For a model of several parts: the key under which config.json has the settings of the part to run, and the
-  // "model_type" of that part alone.
+  // For a model of several parts: the key in config.json of the part to run, and that part's own "model_type".
   std::string_view part = {};
   std::string_view part_type = {};
   std::string_view defaults = {};            // settings that config.json may leave out: a JSON object

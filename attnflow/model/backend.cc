@@ -19,7 +19,6 @@ constexpr const char* kFolderVariable = "ATTNFLOW_BACKEND_DIR";
 
 [[noreturn]] void unsupported(const std::string& message) { throw Error(ErrorKind::kUnsupportedModel, message); }
 
-// Returns the reason for the dynamic linker's last failure.
 std::string linker_reason() {
   const char* reason = ::dlerror();
   return reason == nullptr ? "for an unknown reason" : reason;

@@ -2,11 +2,10 @@
 //
 // A backend exports one C function, attnflow_backend(), which returns a table: the version it was built for, and
 // functions that create the kinds of model it supports. The loader compares the first member with its own kBackendAbi
-// before it looks at any other, so that a backend of another version is rejected and not misread. The torch backend
-// creates encoders, vision models, decoders and encoder-decoders from weights that are already found and checked; the
-// llama backend creates a decoder from a GGUF file whose header has been read, and dequantizes blocks of such a file. A
-// backend is built by the same compiler against the same headers as the loader, so the types below are passed
-// unchanged, exceptions included. It stays loaded until the program ends.
+// before it looks at any other, so a backend of another version is rejected and not misread. The torch backend creates
+// encoders, vision models, decoders and encoder-decoders from weights that are already found and checked; the llama
+// backend creates a decoder from a GGUF file whose header has been read, and dequantizes its blocks. The same compiler
+// and headers build backend and loader, so types and exceptions pass unchanged. A backend is never unloaded.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +45,7 @@ struct Backend {
   void (*dequantise)(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) = nullptr;
 };
 
-// Throws Error(kUsage) unless `device` is "cpu", "cuda" or "cuda:N". Only the backend can check whether that device
-// exists.
+// Throws Error(kUsage) unless `device` is "cpu", "cuda" or "cuda:N". Only the backend knows whether it exists.
 void check_device(const std::string& device);
 
 inline constexpr const char* kTorchBackend = "libattnflow_torch.so";
@@ -58,8 +56,8 @@ inline constexpr const char* kTorchBackendRemedy = "Build it (cmake -DATTNFLOW_T
 const Backend& torch_backend();
 const Backend& llama_backend();
 
-// Returns the folders to search for backends, in order: the folder in the environment variable ATTNFLOW_BACKEND_DIR,
-// the folder of the running program, and ../lib/attnflow relative to it, where `cmake --install` puts them.
+// Returns the folders to search for backends, in order: $ATTNFLOW_BACKEND_DIR, the running program's folder, and
+// ../lib/attnflow relative to it, where `cmake --install` puts them.
 std::vector<std::filesystem::path> backend_folders();
 
 // Returns `file_name` in the first of `folders` that holds it.
@@ -67,8 +65,7 @@ std::optional<std::filesystem::path> find_backend(const std::string& file_name,
                                                   const std::vector<std::filesystem::path>& folders);
 
 // Opens `file_name` in the first of `folders` that holds it. Throws Error(kUnsupportedModel) if none does (the message
-// lists the folders searched and `remedy`, a sentence that says how to get it), if it cannot be opened, or if it was
-// built for another version.
+// lists them and `remedy`, a sentence that says how to get it), or if it cannot be opened or has another version.
 const Backend& open_backend(const std::string& file_name, const std::vector<std::filesystem::path>& folders,
                             const std::string& remedy = kTorchBackendRemedy);
 

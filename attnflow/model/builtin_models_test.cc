@@ -128,7 +128,7 @@ TEST(FindModel, NameOrPath) {
   EXPECT_FALSE(find_model("./agreement", models).is_built_in());
   EXPECT_FALSE(find_model(golden_models().string(), models).is_built_in());
 
-  // Only a path with a slash refers to a folder with a built-in model's name; a folder with another name needs none.
+  // A folder with a built-in model's name needs a path with a slash.
   const test::TempFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
@@ -150,7 +150,6 @@ TEST(FindModel, NeitherNameNorPath) {
                [&] { find_model("agrement", models); });
   expect_error(ErrorKind::kBadFile, {"agreement: ", "(none)"}, [&] { find_model("agreement", {}); });
   expect_error(ErrorKind::kBadFile, {"\"\": "}, [&] { find_model("", models); });
-  // Anything with a slash is a path, and its reader reports errors.
   expect_error(ErrorKind::kBadFile, {"./agreement: ", "nothing of that name"},
                [&] { ModelFiles(find_model("./agreement", models)).info(); });
 }

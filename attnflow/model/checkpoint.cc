@@ -32,8 +32,7 @@ constexpr std::string_view kIndexEnding = ".index.json";
               : "");
 }
 
-// Parses {"weight_map": {tensor: file}} and checks it: a shard is a plain file name, so an index cannot reach outside
-// its folder.
+// Parses {"weight_map": {tensor: file}}. A shard is a plain file name: an index cannot reach outside its folder.
 std::map<std::string, std::string> read_weight_map(const Folder& folder, const std::string& file) {
   const std::string index = folder.label(file);
   const nlohmann::json json = internal::parse_json_object(folder.read(file, kMaxIndexBytes), index);
@@ -81,7 +80,6 @@ void Checkpoint::open_files(const Folder& folder) {
   fail_without_weights(folder);
 }
 
-// Each index names files of its own kind; the file name determines how the file is read.
 void Checkpoint::add_file(const Folder& folder, const std::string& name) {
   if (name.ends_with(".bin")) {
     add(pytorch_files_.emplace_back(folder.open_pytorch(name)).entries(), folder.label(name));

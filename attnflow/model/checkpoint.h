@@ -22,8 +22,8 @@ class LoraAdapter;
 
 bool is_floating_point(DType dtype);
 
-// A tensor as it is stored. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and
-// remains valid for the lifetime of the Checkpoint.
+// A stored tensor. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and remains
+// valid for the lifetime of the Checkpoint.
 struct StoredTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -34,21 +34,19 @@ struct StoredTensor {
 
 class Checkpoint {
  public:
-  // Opens the first of these that `folder` has: model.safetensors; every shard that model.safetensors.index.json names;
-  // pytorch_model.bin; every shard that pytorch_model.bin.index.json names. An adapter in the same folder, or attached
-  // to the folder, is added (lora.h): the maps that it changes are held in memory as float32. Throws Error(kBadFile):
-  // no weights, a damaged file, a missing shard, a tensor that is not in the shard that the index names, a shard
-  // outside the folder, a tensor of a type that attnflow does not read. Throws Error(kUnsupportedModel) for an adapter
-  // that cannot be added.
+  // Opens the first of these that `folder` has: model.safetensors; every shard named in model.safetensors.index.json;
+  // pytorch_model.bin; every shard named in pytorch_model.bin.index.json. Adds an adapter in the folder or attached to
+  // it (lora.h), whose changed maps are held in memory as float32. Throws Error(kBadFile): no weights, a damaged file,
+  // a missing shard, a tensor that is not in the shard that the index names, a shard outside the folder, a tensor of a
+  // type that attnflow does not read. Throws Error(kUnsupportedModel) for an adapter that cannot be added.
   explicit Checkpoint(const Folder& folder);
-  // Holds named tensors that are not in a folder; `source` is how messages refer to them. The caller keeps their bytes
-  // alive.
+  // Holds tensors from elsewhere, which messages call `source`. The caller keeps their bytes alive.
   Checkpoint(std::map<std::string, StoredTensor, std::less<>> tensors, std::string source)
       : source_(std::move(source)), tensors_(std::move(tensors)) {}
 
   const StoredTensor* find(std::string_view name) const;  // null when there is none
   const std::map<std::string, StoredTensor, std::less<>>& tensors() const { return tensors_; }
-  // Number of stored floating-point numbers, counting shared tensors once: the usual number of parameters.
+  // Number of stored floating-point numbers, counting shared tensors once.
   std::size_t parameters() const;
   const std::string& source() const { return source_; }  // the file or the index, for messages
 

@@ -34,7 +34,6 @@ TEST(Checkpoint, FolderWithoutWeightsSaysWhatToDo) {
   expect_bad(folder.path(), {"another format", "save_pretrained"});
 }
 
-// Two numbers called `name`, in torch.save's format.
 std::string pytorch_file(const std::string& name, float first) {
   namespace write = test::pickle;
   const std::string storage = write::storage("FloatStorage", "0", 2, false);
@@ -54,7 +53,6 @@ TEST(Checkpoint, ReadsFilesOfPytorch) {
   EXPECT_EQ(single.parameters(), 2U);  // numbers shared by two names are counted once
   std::filesystem::remove(folder / "pytorch_model.bin");
 
-  // Shards.
   test::put(folder / "pytorch_model-1.bin", pytorch_file("a", 1));
   test::put(folder / "pytorch_model-2.bin", pytorch_file("b", 3));
   const std::filesystem::path index = folder / "pytorch_model.bin.index.json";

@@ -123,7 +123,7 @@ std::vector<bool> ConfigReader::sliding_layers(std::size_t layers) const {
   return sliding;
 }
 
-// {"0": "negative", "1": "positive"}: JSON orders "10" before "2", the model orders numerically.
+// The model orders labels numerically; JSON orders "10" before "2".
 std::optional<std::vector<std::string>> ConfigReader::labels() const {
   constexpr std::string_view kKey = "id2label";
   const Json* const value = find(kKey);
@@ -202,7 +202,7 @@ void ConfigReader::refuse_what_none_runs() const {
 
 namespace {
 
-// "BertModel", "BertForMaskedLM", "GPT2LMHeadModel": a class of the family "Bert" or "GPT2".
+// Whether `name` is one of the family, such as "BertForMaskedLM" for "Bert".
 bool is_class_of(std::string_view name, std::string_view family) {
   return name.starts_with(family) &&
          is_one_of(name.substr(family.size()), "Model", "LMHeadModel", "DoubleHeadsModel", "Backbone", "ForCausalLM",
@@ -237,7 +237,7 @@ void ConfigReader::refuse_own_code(std::string_view model_type, std::string_view
 
 namespace {
 
-// An adapter for another task than its base model's adds the head for that task, so the class of the model changes.
+// An adapter for another task than its base model's adds that task's head, so the model's class changes.
 std::string config_for_adapter(const std::string& config, const Folder& folder) {
   std::string task;
   const std::optional<Adapter> adapter = find_adapter(*folder.adapter());

@@ -22,7 +22,6 @@ inline constexpr std::size_t kMaxConfigSize = std::size_t{1} << 30;
 // Layers that share weights take no bytes in the file, so the number of layers needs its own limit.
 inline constexpr std::size_t kMaxConfigLayers = 4096;
 
-// Whether a value is a whole number from `low` to `max`.
 bool is_whole(const nlohmann::json& value, std::size_t low, std::size_t max);
 
 // A view of a JSON object, which must outlive it. Values of the wrong type or out of range throw Error(kBadFile).
@@ -51,7 +50,6 @@ class ConfigReader : public ErrorsOf {
   std::size_t size_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const {
     return whole_or(key, fallback, 1, max);
   }
-  // A whole number from 0 to `max`.
   std::size_t count_or(std::string_view key, std::size_t fallback, std::size_t max = kMaxConfigSize) const {
     return whole_or(key, fallback, 0, max);
   }
@@ -59,11 +57,9 @@ class ConfigReader : public ErrorsOf {
   std::size_t token_id(std::string_view key, const nlohmann::json& value, std::size_t vocabulary) const;
   bool flag_or(std::string_view key, bool fallback) const;
   std::string text_or(std::string_view key, std::string_view fallback) const;
-  // A number in [low, high].
   double number_or(std::string_view key, double fallback, double low, double high) const;
   std::vector<std::string> texts(std::string_view key) const;  // empty if the key is absent
-  // [layers], true for those that "layer_types" calls "sliding_attention" rather than "full_attention"; empty if
-  // absent.
+  // [layers]: true for "sliding_attention" in "layer_types", false for "full_attention"; empty if absent.
   std::vector<bool> sliding_layers(std::size_t layers) const;
   // The class names, "id2label", in numerical order; nothing if there are none.
   std::optional<std::vector<std::string>> labels() const;
@@ -83,13 +79,12 @@ class ConfigReader : public ErrorsOf {
   void refuse_what_none_runs() const;
   // Throws Error(kUnsupportedModel) for decoders whose tokens see later ones: embedding models made from decoders.
   void refuse_later_tokens() const;
-  // Throws Error(kUnsupportedModel) for a model with custom code ("auto_map") whose class is not one of those in
-  // transformers that begin with `class_name` ("Bert"): only that code defines its computation.
+  // Throws Error(kUnsupportedModel) for a model whose computation only custom code ("auto_map") defines: its class is
+  // not one of transformers' classes that begin with `class_name` ("Bert").
   void refuse_own_code(std::string_view model_type, std::string_view class_name) const;
 
  private:
   [[noreturn]] void refuse(const std::string& message) const;
-  // The value of `key`, which must be `expected`; `fallback` if it is absent.
   template <typename Value, typename Fits>
   Value value_or(std::string_view key, Value fallback, const std::string& expected, const Fits& fits) const;
   std::size_t whole_or(std::string_view key, std::size_t fallback, std::size_t low, std::size_t max) const;

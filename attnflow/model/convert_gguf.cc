@@ -90,13 +90,12 @@ class NewFolder {
   int lock_ = -1;
 };
 
-// Reads tensors of a GGUF file with their numbers in Hugging Face's order.
+// Reads numbers in Hugging Face's order.
 class TensorReader {
  public:
   TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
       : header_(header), file_(file), source_(source) {}
 
-  // Reads all numbers of a tensor, in order, chunk by chunk.
   template <typename Take>
   void read(const ConvertedTensor& tensor, const Take& take) {
     const std::vector<std::size_t>& extents = tensor.source->extents;
@@ -199,7 +198,6 @@ std::string config_text(const ConvertedModel& model, const internal::ConvertedTo
   return config.dump(2) + "\n";
 }
 
-// Whether front matter accepts `text` without quotes: "apache-2.0".
 bool is_plain(std::string_view text) {
   return !text.empty() && text.size() < 80 && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||

@@ -1,8 +1,7 @@
 // Decoders: models in which a position sees itself and those before it, and which continue a text token by token.
 //
-// A decoder is a TextModel, so it works wherever a whole sequence is run: run() is clear() followed by append(). It
-// also caches the keys and values of every layer, so that the next token costs one row of attention in each layer
-// instead of all rows.
+// A decoder is a TextModel: run() is clear() followed by append(). It also caches the keys and values of every layer,
+// so the next token costs one row of attention in each layer instead of all rows.
 #pragma once
 
 #include <cstddef>
@@ -18,44 +17,39 @@
 
 namespace attnflow {
 
-// An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The caller's
-// first append() to an empty sequence passes a whole source followed by info().target->begin, and throws Error(kUsage)
-// if the ids do not end with these or nothing precedes them; later calls append to the target. All source tokens see
-// one another. run() and run_for_replay() throw Error(kUnsupportedModel).
+// An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The first
+// append() to an empty sequence passes a whole source followed by info().target->begin, and throws Error(kUsage) if the
+// ids do not end with these or nothing precedes them; later calls append to the target. All source tokens see one
+// another. run() and run_for_replay() throw Error(kUnsupportedModel).
 class Decoder : public TextModel {
  public:
   Decoder* decoder() final { return this; }
 
-  // Number of tokens in the current sequence.
   virtual std::size_t length() const = 0;
-  // Clears the current sequence.
   virtual void clear() = 0;
-  // Reserves room for a sequence of `tokens` tokens in total (at most the number of positions of the model), so that a
-  // lack of memory shows before the work and not during it. Otherwise room grows with the sequence. Throws
-  // Error(kOther) with a message that says how much memory it takes.
+  // Reserves room for `tokens` tokens in total (at most the model's number of positions), so that a lack of memory
+  // shows before the work begins. Otherwise room grows with the sequence. Throws Error(kOther), which gives the size.
   virtual void reserve(std::size_t tokens) = 0;
-  // Appends at least one token to the sequence and returns the logits of the token that follows the last one,
-  // [vocabulary]. Attention of the new rows goes to `sink` (may be null): the prompt in chunks of queries, all layers
-  // of a chunk before the next chunk, as [head, query, key] with the keys up to the chunk's last query. Every query
-  // head has its own matrix, even if heads share keys. Dividing a sequence differently between calls changes results by
-  // rounding only.
+  // Appends at least one token and returns the logits of the token that follows the last one, [vocabulary]. Attention
+  // of the new rows goes to `sink` (may be null) in chunks of queries, all layers of a chunk before the next chunk, as
+  // [head, query, key] with the keys up to the chunk's last query. Every query head has its own matrix, even if heads
+  // share keys. Dividing a sequence differently between calls changes results by rounding only.
   // Throws Error(kUsage) for no ids, Error(kUnsupportedModel) for a model that does not predict a next token,
-  // Error(kInputTooLong) when the sequence would be longer than info().max_tokens, Error(kBadFile) for an id outside
-  // the vocabulary, Cancelled (the sequence is then cleared).
+  // Error(kInputTooLong) when the sequence would exceed info().max_tokens, Error(kBadFile) for an id outside the
+  // vocabulary, Cancelled (the sequence is then cleared).
   virtual Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                const std::stop_token& stop_token = {}) = 0;
 
-  // Runs a new sequence without holding a [query, key] matrix of the whole sequence in memory, and returns data from
-  // which its attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or
-  // those of the classes. The replay is valid until the decoder is used again or destroyed. Progress is in tokens.
-  // Throws as append() does, except that a model that does not predict a next token is accepted if `logits` is null or
-  // its logits are those of classes.
+  // Runs a new sequence without holding a whole [query, key] matrix in memory, and returns data from which its
+  // attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or those of the
+  // classes. The replay is valid until the decoder is used again or destroyed. Progress is in tokens. Throws as
+  // append() does, but accepts a model that does not predict a next token if `logits` is null or its logits are those
+  // of classes.
   virtual std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                           const std::stop_token& stop_token = {},
                                                           const ProgressFunction& progress = {}) = 0;
 
-  // The tokenizer of a model that includes one (GGUF); null if tokenizer files accompany the weights. Valid for the
-  // decoder's lifetime.
+  // The tokenizer inside a GGUF model, valid for the decoder's lifetime; null if tokenizer files accompany the weights.
   virtual const TextCodec* codec() const { return nullptr; }
 
   // Gradients from the engine, or those set by take_gradients().

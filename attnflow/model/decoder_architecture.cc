@@ -14,7 +14,6 @@ constexpr DecoderNames with_head_norms(DecoderNames names) {
   return names;
 }
 
-// Properties that GPT-2 and its relatives share in addition to layer norms: names, and networks without a gate.
 constexpr DecoderArchitecture gpt(std::string_view model_type, std::string_view class_name) {
   return {
       .model_type = model_type,

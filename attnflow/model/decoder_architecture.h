@@ -6,8 +6,7 @@
 // embedding. Llama and its relatives rotate queries and keys by angles that grow with the position (rotary embedding),
 // omit the mean from the norms and drop most biases, gate the feed-forward network, and let groups of heads share keys
 // and values. In GPT-J, GPT-NeoX and Phi both halves of a layer have the same input; Gemma 2 and OLMo 2 normalize the
-// output of each half. One row of the table holds all of that, along with the names used in config.json and the
-// weights, so a relative needs a new row and no new code.
+// output of each half. One row of the table holds all names and choices, so a relative needs no new code.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +37,6 @@ enum class NormKind {
   kRmsPlusOne,    // the same, times 1 + scale
 };
 
-// Which maps have biases.
 enum class BiasRule {
   kAlways,
   kNever,
@@ -72,17 +70,15 @@ struct DecoderKeys {
   std::string_view heads = "num_attention_heads";
   std::string_view key_value_heads = "num_key_value_heads";
   std::string_view multi_query = {};  // true, or absent: all heads share one key and value
-  // true: key_value_heads gives their number, regardless of multi_query, and both halves of a layer have the same
-  // input.
+  // true: key_value_heads gives their number, whatever multi_query says, and a layer's halves have the same input.
   std::string_view grouped = {};
   std::string_view head_width = "head_dim";
   std::string_view intermediate = "intermediate_size";
   std::string_view positions = "max_position_embeddings";
   std::string_view padding_id = {};  // positions count from this id + 1, in place of position_offset
   std::string_view activation = "hidden_act";
-  // Used instead of `activation`: "relu", or "gated-relu" for a gated network. "gated-gelu" is the tanh approximation.
-  // If config.json has the keys below, `gated` decides whether the network is gated, and inner_activation which
-  // activation it has.
+  // Replaces `activation`: "relu", or "gated-relu" for a gated network. "gated-gelu" is the tanh approximation. If
+  // present, `gated` below decides whether the network is gated, and inner_activation which activation it has.
   std::string_view gated_activation = {};
   std::string_view gated = {};             // true: a gated network
   std::string_view inner_activation = {};  // the activation's name alone, without "gated-"
@@ -141,8 +137,7 @@ struct DecoderNames {
   std::string_view cross_output = {};
   // Empty: none. Unused in layers whose halves share a norm, which is the attention norm.
   std::string_view feed_forward_norm = "post_attention_layernorm";
-  // Used instead of attention_norm and feed_forward_norm in layers whose halves have the same input but separate norms.
-  // Empty: the usual names.
+  // Replace attention_norm and feed_forward_norm where the halves have one input but separate norms, if not empty.
   std::string_view parallel_attention_norm = {};
   std::string_view parallel_feed_forward_norm = {};
   std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))

@@ -31,7 +31,6 @@ const DecoderArchitecture& read_decoder_architecture(const ConfigReader& reader)
   reader.unsupported("model_type is {}; {}", quote_name(type), expected);
 }
 
-// Rejects switches in transformers' code that change these models' computation.
 void refuse_decoder_variants(const ConfigReader& reader, const DecoderArchitecture& architecture) {
   const auto refuse_unless = [&](std::string_view value, auto... keys) {
     for (const std::string_view key : {std::string_view(keys)...}) {
@@ -58,8 +57,7 @@ void refuse_decoder_variants(const ConfigReader& reader, const DecoderArchitectu
   }
 }
 
-// A classifier's logits are one map of the last hidden state; the table's logit settings for language models do not
-// apply.
+// A classifier's logits are one map of the last hidden state, without the table's logit settings.
 void read_classifier(const ConfigReader& reader, DecoderConfig& config) {
   config.padding = config.architecture->padding;
   config.classifies = true;
@@ -75,7 +73,6 @@ void read_classifier(const ConfigReader& reader, DecoderConfig& config) {
   config.padding = padding->get<std::int64_t>();
 }
 
-// Rejects windows in architectures without windowed layers.
 void refuse_windows(const ConfigReader& reader) {
   const std::vector<std::string> types = reader.texts("layer_types");
   const bool named = std::find(types.begin(), types.end(), "sliding_attention") != types.end();
@@ -85,8 +82,7 @@ void refuse_windows(const ConfigReader& reader) {
       "use_sliding_window false and no layer_types of \"sliding_attention\"");
 }
 
-// Reads which layers GPT-Neo calls local: one entry per layer in attention_layers, or patterns and repetition counts in
-// attention_types.
+// Reads GPT-Neo's local layers: one entry per layer in attention_layers, or patterns and counts in attention_types.
 std::vector<bool> read_local_layers(const ConfigReader& reader, std::size_t layers) {
   constexpr std::string_view kLayers = "attention_layers";
   constexpr std::string_view kTypes = "attention_types";

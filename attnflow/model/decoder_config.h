@@ -1,7 +1,6 @@
 // The config.json of a decoder's Hugging Face folder, read and checked.
 //
-// A setting that affects the model's computation is either supported or rejected; none is silently ignored if that
-// would make attention differ from the model's own.
+// Every setting that affects the computation is supported or rejected, so attention never differs from the model's own.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +37,7 @@ struct RotaryConfig {
   std::vector<double> factors = {};  // each, [d / 2]
   double amplitude = 1.0;
 
-  // Returns f_i for d = `width` numbers, rounded to float32 as in transformers, which matters for the angles of late
-  // positions.
+  // Returns f_i for d = `width` numbers, rounded to float32 as in transformers, which affects angles of late positions.
   std::vector<float> frequencies(std::size_t width) const;
 };
 
@@ -92,10 +90,9 @@ struct DecoderConfig {
   std::optional<std::int64_t> padding = {};             // for a classifier: ModelInfo::padding
 };
 
-// Parses the text of a config.json; `source` names it in messages.
-// Throws Error(kBadFile): not JSON, missing keys (the message names all), values of the wrong type or out of range.
-// Throws Error(kUnsupportedModel): a model type that is not a decoder in the table, or a variant that no backend
-// computes.
+// Parses the text of a config.json; `source` names it in messages. Throws Error(kBadFile): not JSON, missing keys (the
+// message names all), values of the wrong type or out of range. Throws Error(kUnsupportedModel): a model type that is
+// not a decoder in the table, or a variant that no backend computes.
 DecoderConfig parse_decoder_config(std::string_view text, const std::string& source);
 
 // Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.

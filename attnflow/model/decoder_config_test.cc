@@ -208,7 +208,7 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
 }
 
 TEST(DecoderConfig, AnglesOfLongTexts) {
-  // Angles change with the length only beyond max_position_embeddings, where texts end.
+  // Angles change only beyond max_position_embeddings, where texts end.
   const RotaryConfig dynamic = parse(with(llama(), "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}})).rotary;
   EXPECT_EQ(dynamic.frequencies(4), RotaryConfig().frequencies(4));
   const Json longrope = {
@@ -223,7 +223,6 @@ TEST(DecoderConfig, AnglesOfLongTexts) {
   const Json both = with(with(llama(), "rope_scaling", yarn), "original_max_position_embeddings", 8);
   const Json alone = with(llama(), "rope_scaling", with(yarn, "original_max_position_embeddings", 8));
   EXPECT_EQ(parse(both).rotary.frequencies(4), parse(alone).rotary.frequencies(4));
-  // The default is the length of the longest text.
   const Json llama3 = {{"rope_type", "llama3"}, {"factor", 4.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0}};
   EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", llama3)).rotary.first_length, 40.0);
   for (const char* const name : {"su", "yarn"}) {  // names in Phi 3's first configurations
@@ -260,8 +259,7 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
   EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
-  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults, and settings outside
-  // these kinds are not read.
+  // transformers 5 has settings for each kind of layer; a kind without any takes the defaults.
   const Json stated = {{"full_attention", {{"rope_theta", 90.0}}}, {"sliding_attention", {{"rope_theta", 30.0}}}};
   const DecoderConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
   EXPECT_DOUBLE_EQ(both.rotary.theta, 90.0);
@@ -478,12 +476,10 @@ TEST(DecoderConfig, RefusesWrongValues) {
 TEST(DecoderConfig, IsToldFromAnEncoder) {
   EXPECT_NE(find_decoder_architecture("gpt2"), nullptr);
   EXPECT_EQ(find_decoder_architecture("bert"), nullptr);
-  // When an encoder is required, as in training.
   expect_error(ErrorKind::kUnsupportedModel, {"\"gpt2\"", "a decoder; expected an encoder: bert"},
                [] { read_model_config(test::golden_decoders() / "gpt2_tied"); });
   expect_error(ErrorKind::kUnsupportedModel, {"\"bert\"", "expected a decoder: gpt2"},
                [] { read_decoder_config(test::golden_models() / "bert_base"); });
-  // The message lists all models that load_model accepts.
   expect_error(ErrorKind::kUnsupportedModel, {"\"t5\"", "bert, ", "gpt2, llama"},
                [] { parse_model_config(R"({"model_type": "t5"})", "config.json"); });
 }

@@ -20,8 +20,7 @@ namespace attnflow::test {
 
 using Ids = std::vector<std::int64_t>;
 
-// Keeps the attention of a decoder, and checks that chunks arrive as the interface promises: all layers of one before
-// the next, keys up to the last query.
+// Keeps a decoder's attention and checks its chunks: all layers of one before the next, keys up to the last query.
 class KeptRows : public AttentionSink {
  public:
   void layer(std::size_t layer, std::size_t query_begin, TensorView<const float> attention) override {
@@ -48,7 +47,6 @@ class KeptRows : public AttentionSink {
 
   std::size_t layers() const { return rows_.size(); }
   std::size_t heads() const { return rows_.at(0).size(); }
-  // Number of tokens up to the last query.
   std::size_t tokens() const { return chunks.empty() ? 0 : chunks.back().begin + chunks.back().queries; }
   // Returns a query's weights on the tokens up to itself. Layers count from 1.
   std::span<const float> row(std::size_t layer, std::size_t head, std::size_t query) const {
@@ -61,7 +59,6 @@ class KeptRows : public AttentionSink {
     values.resize(keys, 0.0F);
     return values;
   }
-  // Whether the numbers and the chunks are the same.
   friend bool operator==(const KeptRows& a, const KeptRows& b) { return a.rows_ == b.rows_; }
 
   struct Chunk {
@@ -114,7 +111,6 @@ inline void expect_rows(const KeptRows& found, const Tensor<float>& expected, co
   EXPECT_LE(largest, tolerance);
 }
 
-// Calls a function with each layer that arrives.
 class ActingSink : public AttentionSink {
  public:
   explicit ActingSink(std::function<void(std::size_t)> action) : action_(std::move(action)) {}
@@ -146,7 +142,6 @@ inline Tensor<float> append_in_parts(Decoder& decoder, const Ids& ids, const std
   return logits;
 }
 
-// Expects that parts of each list of sizes give what the whole gives at once.
 inline void expect_parts_agree(Decoder& decoder, const Ids& ids, const std::vector<std::vector<std::size_t>>& lists,
                                DecoderTolerance tolerance) {
   KeptRows whole;
@@ -195,7 +190,6 @@ inline void expect_room_changes_nothing(const std::function<std::unique_ptr<Deco
   EXPECT_TRUE(rows == rows_in_room);
 }
 
-// Expects logits of the positions that are asked for, in their order.
 inline void expect_logits_where_asked(Decoder& decoder, const Ids& ids, double tolerance) {
   const std::size_t last = ids.size() - 1;
   const std::vector<std::size_t> positions = {last, 3, last / 2, 3};

@@ -83,7 +83,6 @@ class DecoderTensorFinder {
 
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
 
-  // Returns no norm if `name` is empty.
   NormWeights norm(const std::string& prefix, std::string_view name) {
     if (name.empty()) return {};
     NormWeights found =

@@ -1,7 +1,6 @@
 // Finds a decoder's weights by name and checks them against its config before anything computes with them.
 //
-// A backend gets this structure and deals with neither file names nor architectures: the role of each tensor, the
-// layout of each matrix, and whether shapes fit are settled here, without the backend.
+// A backend gets this structure, where the role of each tensor, the layout of each matrix and all shapes are settled.
 #pragma once
 
 #include <memory>
@@ -26,16 +25,14 @@ struct DecoderWeights {
   const StoredTensor* distance_bias = nullptr;       // [buckets, heads], or null
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
-  // hidden -> vocabulary or classes. Its weight may be the word embedding, or null for a base model saved without a
-  // head.
+  // hidden -> vocabulary or classes. Its weight may be the word embedding, or null for a base model without a head.
   LinearWeights output;
   std::vector<const StoredTensor*> unused;  // not part of the model: the masks of old GPT-2 files
 };
 
-// Maps the weights of a folder whose config is given or read, and finds and checks every tensor that the model needs.
-// Reads no weights. Throws Error(kBadFile): missing tensors (the message names them), a tensor whose shape does not
-// match the config, a tensor that does not hold floating-point numbers, base-model tensors that the config has no place
-// for unless `options` allow them; and as read_decoder_config and Checkpoint do.
+// Maps a folder's weights, and finds and checks every tensor that the model needs. Reads no weights. Throws
+// Error(kBadFile): missing tensors (the message names them), a tensor of another shape or not floating-point,
+// base-model tensors that the config lacks unless `options` allow them; and as Checkpoint and read_decoder_config do.
 DecoderWeights find_decoder_weights(const Folder& folder, const DecoderConfig& config, const OpenOptions& options = {});
 DecoderWeights find_decoder_weights(const Folder& folder, const OpenOptions& options = {});
 // Does the same for a config and tensors that are not in a folder; `name` is the model's.

@@ -197,7 +197,6 @@ TEST(DecoderWeights, NamesWhatIsMissing) {
   gpt2.edit_weights([](WeightsFile& weights) { weights.rename("h.0.attn.c_attn.bias", "h.0.attn.bias2"); });
   expect_bad(gpt2, {"model type gpt2", "\"h.0.attn.c_attn.bias\""});
 
-  // A setting that promises biases that are absent.
   const ModelCopy biased = decoder_copy("llama_grouped");
   biased.edit_config([](Json& config) { config["mlp_bias"] = true; });
   expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A private folder that is removed with all of its contents.
+// A private folder, removed with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -50,7 +50,6 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Size of the weights as float32.
 std::size_t float_bytes(const GgufFile& file) {
   std::size_t numbers = 0;
   for (const auto& tensor : file.header.tensors) {

@@ -1,10 +1,9 @@
 // Computes gradients for a GGUF file, whose engine has none, by running the torch backend on its dequantized weights.
 //
-// Nothing happens until the first call. It writes the dequantized weights to a temporary folder (convert_gguf.h), has
-// the torch backend map them, and unlinks the folder at once, so that nothing is left over. This takes four bytes of
-// disk per parameter during the object's lifetime, and as much memory for the parts that are touched. libllama rounds
-// its activations and the torch backend does not, so a value returned with a gradient differs from libllama's logits as
-// explained in convert_gguf.h.
+// The first call writes the dequantized weights to a temporary folder (convert_gguf.h), has the torch backend map them,
+// and unlinks the folder at once, so that nothing is left over. This takes four bytes of disk per parameter during the
+// object's lifetime, and as much memory for the parts that are touched. Unlike torch, libllama rounds its activations,
+// so a value returned with a gradient differs from libllama's logits.
 #pragma once
 
 #include <memory>
@@ -22,8 +21,7 @@ class DequantisedGradients : public Gradients<TextInput> {
  public:
   DequantisedGradients(const GgufFile& file, LoadOptions options) : file_(file), options_(std::move(options)) {}
 
-  // Throw as the torch decoder's do, as convert_gguf() does for an architecture that cannot be converted, and
-  // Error(kOther) when the weights would not fit into memory.
+  // Throw as the torch decoder's and convert_gguf() do, and Error(kOther) when the weights would not fit into memory.
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override;
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,

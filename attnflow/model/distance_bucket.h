@@ -1,9 +1,9 @@
 // Assigns the distance between two tokens to one of a few buckets, whose widths grow with the distance.
 //
 // Definition. Half of the buckets are for keys at or before the query, the other half for keys after it. In each half
-// of b buckets the first b / 2 hold the distances below b / 2, one each, and the others cover the rest in steps that
-// grow in proportion, up to the farthest distance; larger distances are in the last bucket. If no key comes after its
-// query, all buckets form a single half. (Raffel et al., JMLR 2020: T5's relative position bias.)
+// of b buckets the first b / 2 hold the distances below b / 2, one each; the others grow in proportion up to the
+// farthest distance, and larger distances are in the last bucket. If no key comes after its query, all buckets form one
+// half. (Raffel et al., JMLR 2020: T5's relative position bias.)
 //
 // DeBERTa's buckets are on either side of 0, negative for keys after the query: with m = span / 2, a distance of at
 // most m is its own bucket, and one of r > m is in bucket
@@ -54,7 +54,6 @@ inline std::int64_t signed_distance_bucket(std::int64_t distance, const SignedBu
   const std::int64_t away = std::abs(distance);
   std::int64_t bucket = away;
   if (buckets.grow && away > exact) {
-    // Uses float32, as above.
     const auto width = static_cast<double>(exact);
     const float all = std::log(static_cast<float>(static_cast<double>(buckets.farthest - 1) / width));
     const float steps = std::log(static_cast<float>(away) / static_cast<float>(exact)) / all;

@@ -1,10 +1,10 @@
 // Describes the differences between encoder-decoders as data: two rows of DecoderArchitecture each.
 //
-// The encoder reads a source text, in which every token sees all others. The decoder writes a target text token by
-// token: in each of its layers a token attends to the target tokens before it, then to the encoder's output for the
-// source. Both are stacks of the same kind of layer and embed the same words. T5 has RMS norms before its blocks, no
-// biases, and scores that depend on the distance between two tokens. BART has learned or sinusoidal positions, and
-// layer norms after its blocks or, in its relatives, before them.
+// The encoder reads a source text, in which every token sees all others. The decoder writes a target text: in each of
+// its layers a token attends to the target tokens before it, then to the encoder's output for the source. Both are
+// stacks of the same kind of layer and embed the same words. T5 has RMS norms before its blocks, no biases, and scores
+// that depend on the distance between two tokens. BART has learned or sinusoidal positions, and layer norms after its
+// blocks or, in its relatives, before them.
 #pragma once
 
 #include <span>

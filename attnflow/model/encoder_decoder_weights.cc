@@ -23,7 +23,6 @@ constexpr std::string_view kStart = "decoder_start_token_id";
 constexpr std::string_view kForced = "forced_bos_token_id";
 constexpr std::string_view kNever = "bad_words_ids";
 
-// Rejects switches in transformers' code that change these models' computation, and other heads.
 void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
                                      const EncoderDecoderArchitecture& architecture) {
   reader.refuse_what_none_runs();
@@ -51,7 +50,7 @@ void refuse_encoder_decoder_variants(const internal::ConfigReader& reader,
   }
 }
 
-// Reads ids from the file that sets `key`; those of generation_config.json take precedence.
+// Reads ids. Those in generation_config.json take precedence.
 struct SpecialIds {
   const internal::ConfigReader* generation = nullptr;  // null if there is no such file
   const internal::ConfigReader& config;
@@ -83,7 +82,7 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   return begin;
 }
 
-// Reads single-token words. Longer words depend on the tokens before them and are left to transformers, as are beams.
+// Reads single-token words. Longer ones depend on the tokens before them and are left to transformers, as are beams.
 std::vector<std::int64_t> read_never(const SpecialIds& ids) {
   const internal::ConfigReader& reader = ids.reader_of(kNever);
   std::vector<std::int64_t> never;

@@ -1,5 +1,5 @@
-// Reads, finds and checks the configuration and weights in an encoder-decoder's Hugging Face folder before anything
-// computes with them: two stacks of layers, each like a decoder's (decoder_config.h, decoder_weights.h).
+// Reads, finds and checks an encoder-decoder's configuration and weights in a Hugging Face folder: two stacks of
+// layers, each like a decoder's (decoder_config.h, decoder_weights.h).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,7 @@ struct EncoderDecoderConfig {
   const EncoderDecoderArchitecture* architecture = nullptr;  // never null once read
   DecoderConfig encoder;                                     // `positions` is the maximum number of source tokens
   DecoderConfig decoder;
-  // The ids that a target begins with, before the first generated token: decoder_start_token_id and, if set,
-  // forced_bos_token_id.
+  // The ids that begin a target: decoder_start_token_id and, if set, forced_bos_token_id.
   std::vector<std::int64_t> begin;
   std::vector<std::int64_t> never;  // bad_words_ids of one token: ids that are never chosen
 };

@@ -15,7 +15,6 @@ namespace attnflow {
 
 namespace {
 
-// Finds an encoder's tensors by the names used in its files.
 class EncoderTensorFinder : public internal::TensorFinder {
  public:
   explicit EncoderTensorFinder(const ModelConfig& config)
@@ -36,7 +35,7 @@ class EncoderTensorFinder : public internal::TensorFinder {
   std::string in_base(std::string_view name) const { return prefix_ + std::string(name); }
   std::string in_layers(const std::string& name) const { return layer_prefix_ + name; }
 
-  // A map and a layer norm, with a bias and a shift if the architecture has them.
+  // The map and the norm have a bias and a shift only if the architecture does.
   LinearWeights map(const std::string& name, std::size_t out, std::size_t in, std::string_view source,
                     bool bias = true) {
     return linear(name, out, in, source, bias && biases_);
@@ -201,7 +200,6 @@ LayerWeights find_layer(EncoderTensorFinder& finder, const ModelConfig& config, 
   return layer;
 }
 
-// Embeddings, layers and the norm after them.
 void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   if (config.image) {
@@ -235,7 +233,7 @@ void find_base(EncoderTensorFinder& finder, EncoderWeights& weights) {
   }
 }
 
-// A class such as BertForMaskedLM states its task after "For": "ForMaskedLM"; BertModel states none.
+// Returns the task of the model class: "ForMaskedLM" for BertForMaskedLM, none for BertModel.
 std::string task_of(const ModelConfig& config) {
   if (config.classes.empty()) return "";
   const std::string& name = config.classes.front();
@@ -243,7 +241,7 @@ std::string task_of(const ModelConfig& config) {
   return at == std::string::npos ? "" : name.substr(at);
 }
 
-// Whether the classifier is the pair of heads of ClassifierNames::teacher_first. A model can be saved with either kind.
+// Whether the pair of ClassifierNames::teacher_first is the head: a model can be saved with either kind.
 bool has_teacher_heads(const EncoderTensorFinder& finder, const ModelConfig& config) {
   const ClassifierNames& names = config.architecture->classifier;
   if (names.teacher_task.empty()) return false;
@@ -261,8 +259,7 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
                               ? stored(names.teacher_first) && stored(names.teacher_second)
                               : (names.dense.empty() || stored(names.dense)) && stored(names.output);
 
-  // Multiple choice and tagging store tensors with the same names as sentence classification, so the class name decides
-  // if it is present.
+  // Multiple choice and tagging share tensor names with sentence classification, so a class name decides.
   const std::string task = task_of(config);
   if (task == "ForMaskedLM" || task == "ForPreTraining") return masked_lm ? ModelHead::kMaskedLm : ModelHead::kNone;
   const bool classifies = task == names.task || (!names.teacher_task.empty() && task == names.teacher_task);
@@ -328,7 +325,6 @@ HeadWeights find_classifier(EncoderTensorFinder& finder, const ModelConfig& conf
   return head;
 }
 
-// Finds the base model and the head.
 void find_all(EncoderTensorFinder& finder, EncoderWeights& weights, ModelHead head) {
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) {

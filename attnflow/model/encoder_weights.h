@@ -1,7 +1,6 @@
 // Finds an encoder's weights by name and checks them against its config before anything computes with them.
 //
-// A backend gets this structure and deals with neither file names nor architectures: the role of each tensor, whether
-// the file spells a layer norm "weight" or "gamma", and whether shapes fit are settled here, without the backend.
+// A backend gets this structure, where each tensor's role, its name ("weight" or "gamma") and all shapes are settled.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,6 @@
 
 namespace attnflow {
 
-// The embeddings of an image model.
 struct ImageWeights {
   const StoredTensor* class_token = nullptr;         // [1, 1, hidden] or [hidden], or null
   const StoredTensor* distillation_token = nullptr;  // [1, 1, hidden], or null
@@ -57,22 +55,19 @@ struct EncoderWeights {
   NormWeights final_norm;                            // after the last layer
   HeadWeights head;                                  // for info.head
 
-  // The weights of layer `index` (from 0).
   const LayerWeights& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 };
 
-// Maps the weights of a folder whose config is given or read, and finds and checks every tensor that the model and its
-// head need. Reads no weights. The tensors determine the head; if config.json's "architectures" names a task, it
-// decides, so that the "classifier" of each token is not mistaken for a sentence classifier. Throws Error(kBadFile):
-// missing tensors (the message names them), a tensor whose shape does not match the config, a tensor that does not hold
-// floating-point numbers, base-model tensors that the config has no place for unless `options` allow them; and as
-// read_model_config and Checkpoint do.
+// Maps a folder's weights, and finds and checks every tensor that the model and its head need. Reads no weights. The
+// tensors determine the head; if config.json's "architectures" names a task, it decides, so that the "classifier" of
+// each token is not mistaken for a sentence classifier. Throws Error(kBadFile): missing tensors (the message names
+// them), a tensor of another shape or without floating-point numbers, base-model tensors that the config has no place
+// for unless `options` allow them; and as read_model_config and Checkpoint do.
 EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& config, const OpenOptions& options = {});
 EncoderWeights find_encoder_weights(const Folder& folder, const OpenOptions& options = {});
 
-// Returns the tensors of a model with this config and this head, by their usual names in a fixed order: the tensors
-// that a file must hold for find_encoder_weights. Leaves out a masked-LM decoder that is the word embedding if the
-// config ties the two. `classes` is for a classification head.
+// Returns the tensors that a file with this config and head must hold for find_encoder_weights, by their usual names in
+// a fixed order, without a masked-LM decoder tied to the word embedding. `classes` is for a classification head.
 std::vector<PlannedTensor> plan_tensors(const ModelConfig& config, ModelHead head, std::size_t classes = 0);
 
 }  // namespace attnflow

@@ -27,13 +27,11 @@ ModelHead head_of(const std::string& name) {
   return name == "classification" ? ModelHead::kClassification : ModelHead::kNone;
 }
 
-// Tensors in the files that the model does not use.
 bool is_unused(const std::string& tensor, ModelHead head) {
   if (tensor.find("position_ids") != tensor.npos || tensor.find("seq_relationship") != tensor.npos) return true;
   return head != ModelHead::kClassification && tensor.find("pooler") != tensor.npos;
 }
 
-// The tensors that identify a head in a file.
 const std::set<std::string> kMarksOfHeads = {"cls.predictions.transform.dense.weight",
                                              "lm_head.dense.weight",
                                              "vocab_transform.weight",
@@ -83,7 +81,6 @@ TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   groups.edit_config([](Json& config) { config["num_hidden_groups"] = 1; });
   expect_bad(groups, {"albert_layer_groups.1."});
 
-  // An unused tensor inside a layer.
   const ModelCopy adapted("bert_masked_lm");
   const auto add = [&](const std::string& name) {
     adapted.edit_weights([&](WeightsFile& weights) { weights.add(name); });

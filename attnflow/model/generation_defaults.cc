@@ -1,4 +1,4 @@
-// Reads a model's generation settings: which keys exist, which are applied, and which have no effect.
+// Reads a model's generation settings.
 #include <fmt/format.h>
 
 #include <array>
@@ -55,8 +55,7 @@ class RulesReader {
     return found;
   }
 
-  // Reads a list of ids, which may be beyond the vocabulary, as for Whisper's relatives: those have no logits to rule
-  // out.
+  // Ids may be beyond the vocabulary, as for Whisper's relatives: those have no logits to rule out.
   GenerationRules::Ids list(std::string_view key) {
     GenerationRules::Ids ids;
     const Json* const value = reader_.find(key);
@@ -129,8 +128,7 @@ class RulesReader {
   GenerationRules& rules_;
 };
 
-// A key that is not applied. A number, or a flag as 0 or 1, that equals `neutral` has the same meaning as an absent
-// key.
+// A key that is not applied. A number, or a flag as 0 or 1, that equals `neutral` counts as absent.
 struct LeftKey {
   std::string_view name;
   double neutral = std::numeric_limits<double>::quiet_NaN();
@@ -142,19 +140,17 @@ constexpr std::array kChangeAll = {
     LeftKey{"constraints"},      LeftKey{"force_words_ids"},     LeftKey{"stop_strings"}, LeftKey{"max_time"},
     LeftKey{"token_healing", 0}, LeftKey{"watermarking_config"},
 };
-// These change the result of beam search.
 constexpr std::array kOfBeams = {
     LeftKey{"num_beam_groups", 1},
     LeftKey{"diversity_penalty", 0},
     LeftKey{"length_penalty", 1},
     LeftKey{"early_stopping", 0},
 };
-// These change sampling; the first two are also options of attnflow.
+// The first two are also options of attnflow itself.
 constexpr std::array kOfSampling = {
     LeftKey{"temperature", 1}, LeftKey{"top_p", 1},     LeftKey{"top_k", 0},          LeftKey{"min_p", 0},
     LeftKey{"top_h"},          LeftKey{"typical_p", 1}, LeftKey{"epsilon_cutoff", 0}, LeftKey{"eta_cutoff", 0},
 };
-// The equivalents in GGUF files.
 constexpr std::string_view kGgufTemperature = "general.sampling.temp";
 constexpr std::array kOfGguf = {
     LeftKey{kGgufTemperature, 0},

@@ -37,7 +37,7 @@ bool ends_with(Ids ids, Ids ending) {
          std::equal(ending.begin(), ending.end(), ids.end() - static_cast<std::ptrdiff_t>(ending.size()));
 }
 
-// Rules out every token that would complete n tokens at the end of `ids` that already occur in `seen`.
+// Rules out every token that would complete, at the end of `ids`, n tokens that already occur in `seen`.
 void rule_out_repeats(std::vector<float>& logits, Ids seen, Ids ids, std::size_t n) {
   if (n == 0 || ids.size() + 1 < n || seen.size() < n) return;
   const Ids last = ids.last(n - 1);

@@ -1,12 +1,11 @@
-// Applies the rules that a model's files set for generation: generation_config.json, in older folders config.json, and
-// the sampling keys of a GGUF file.
+// Applies a model's rules for generation, from generation_config.json (in older folders config.json) or a GGUF file.
 //
 // Settings that change logits before a token is chosen are applied as in transformers, in the same order
 // (sequence_bias, encoder_repetition_penalty, repetition_penalty, no_repeat_ngram_size, encoder_no_repeat_ngram_size,
 // bad_words_ids, min_length, min_new_tokens, forced_bos_token_id, exponential_decay_length_penalty, suppress_tokens,
 // begin_suppress_tokens), so greedy texts match model.generate(do_sample=False, num_beams=1). Beams, sampling and
 // similar settings are not applied: a note names those that would have changed the text. Settings for speed, memory and
-// output do not change it and are ignored.
+// output are ignored.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +62,7 @@ struct GenerationRules {
   std::vector<Left> not_followed;
 };
 
-// Throws Error(kBadFile) if a value is invalid for its key. `has_target` marks an encoder-decoder, whose forced first
-// token belongs to TargetInfo::begin.
+// Throws Error(kBadFile) for an invalid value. `has_target`: the forced first token belongs to TargetInfo::begin.
 GenerationRules read_generation_rules(const GenerationDefaults& defaults, std::size_t vocabulary, bool has_target);
 
 // The sequence so far, when the next token is chosen. For an encoder-decoder, `ids` are those of the target.
@@ -75,15 +73,13 @@ struct GenerationPlace {
   std::span<const std::int64_t> ends;    // tokens that end a text
 };
 
-// Returns the logits from which the next token is chosen. O(vocabulary + tokens). Throws Error(kBadFile) when the rules
-// leave no token to choose.
+// Returns the logits to choose the next token from. O(vocabulary + tokens). Throws Error(kBadFile) if none is left.
 std::vector<float> ruled_logits(const GenerationRules& rules, std::span<const float> logits,
                                 const GenerationPlace& place);
 
-// A Sampler that applies rules.
+// A Sampler that applies rules. `prompt` and `source` as in GenerationPlace.
 class RuledSampler {
  public:
-  // `prompt` and `source` as in GenerationPlace.
   RuledSampler(const SamplingOptions& options, GenerationRules rules, std::vector<std::int64_t> prompt,
                std::vector<std::int64_t> source, std::vector<std::int64_t> ends);
 
@@ -91,8 +87,8 @@ class RuledSampler {
   std::size_t choose(std::span<const float> logits);
   void keep(std::size_t id);
 
-  // Returns notes for a text of `generated` tokens: the applied rules that changed a choice (compared, when sampling,
-  // with the choice for the same random number) and those not applied. `ended_by_n`: the token limit ended the text.
+  // Returns notes for a text of `generated` tokens: the applied rules that changed a choice (when sampling, for the
+  // same random number) and those not applied. `ended_by_n`: the token limit ended the text.
   std::vector<Note> notes(std::size_t generated, bool ended_by_n) const;
 
  private:

@@ -115,7 +115,6 @@ TEST(GenerationRules, NameWhatIsNotFollowed) {
             Texts{});
 }
 
-// Older folders use config.json, including the decoder's part for settings absent from the whole.
 TEST(GenerationRules, ReadTheDecodersPart) {
   const GenerationRules rules =
       rules_of(R"({"repetition_penalty": 1.5, "decoder": {"repetition_penalty": 3.0, "no_repeat_ngram_size": 2}})");

@@ -112,7 +112,6 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   constexpr std::size_t kWindow = 4096;
   std::vector<ModelNote> notes;
   if (has_window_left_out(header)) notes.push_back({Note{NoteCode::kWindowNotApplied, {{"window", kWindow}}}, kWindow});
-  // Does not apply to files with other kinds of tokenizer.
   const std::string rule = header.text("tokenizer.ggml.pre").value_or("");
   if (header.text("tokenizer.ggml.model").value_or("") == "gpt2" && (rule.empty() || rule == "default")) {
     const char* const found = rule.empty() ? "missing" : "\"default\"";
@@ -121,7 +120,7 @@ std::vector<ModelNote> gguf_notes(const GgufHeader& header) {
   return notes;
 }
 
-// The file's settings for generation, under their own keys, except "suppress_tokens", which uses transformers' name.
+// Returns the file's settings for generation under their own keys, except for transformers' "suppress_tokens".
 GenerationDefaults gguf_generation(const GgufHeader& header) {
   constexpr std::string_view kSampling = "general.sampling.";
   nlohmann::json said = nlohmann::json::object();

@@ -1,5 +1,4 @@
-// Describes the model in a GGUF file from its header alone. No libllama is loaded and no weight is read, so it is
-// immediate, and also works for models that cannot be run here.
+// Describes the model in a GGUF file from its header, without libllama: at once, even if it cannot be run here.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,6 @@
 
 namespace attnflow {
 
-// Tensors stored in one of ggml's types.
 struct GgufStorage {
   std::string type;  // ggml's name: "Q4_1"; "type 99" for an unknown type
   std::size_t tensors = 0;
@@ -24,8 +22,7 @@ struct GgufInfo {
   std::string name;          // the file's name for the model, else the file name
   std::string architecture;  // "llama", "qwen2", ...
   std::size_t layers = 0;
-  // Query heads, and key-value heads; one number per layer if layers differ, else a single number. Empty or 0 if the
-  // model has no attention.
+  // Query and key-value heads: one number, or one per layer if layers differ. Empty or 0: the model has no attention.
   std::vector<std::size_t> heads;
   std::vector<std::size_t> key_value_heads;
   std::size_t hidden = 0;
@@ -42,11 +39,9 @@ struct GgufInfo {
   std::vector<ModelNote> notes;  // facts about the model that the file does not state but implies
 };
 
-// Throws Error(kBadFile) as files/gguf.h does, and when the file does not name its architecture or a required setting
-// is not a count.
+// Throws Error(kBadFile) as files/gguf.h does, and if the architecture is missing or a required setting is no count.
 GgufInfo gguf_info(const std::filesystem::path& file, const internal::GgufHeader& header);
 
-// An opened GGUF file.
 struct GgufFile {
   std::filesystem::path path;
   internal::GgufHeader header;

@@ -36,8 +36,8 @@ TEST(GgufInfo, OfADecoder) {
   ASSERT_EQ(info.storage.size(), 1U);
   EXPECT_EQ(info.storage[0].type, "F32");
   EXPECT_EQ(info.storage[0].numbers, info.parameters);
-  // 299 x 32 embeddings and the same number of outputs, the last norm, and in each of 3 layers two norms, queries and
-  // outputs (32 x 32), keys and values (32 x 16), and three matrices of 32 x 48.
+  // 299 x 32 embeddings and outputs each, the last norm, and in each of 3 layers two norms, queries and outputs (32 x
+  // 32), keys and values (32 x 16), and three matrices of 32 x 48.
   const std::size_t layer = 2 * 32 + 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48;
   EXPECT_EQ(info.parameters % (299 * 32), (32 + 3 * layer) % (299 * 32));
 }
@@ -120,7 +120,6 @@ TEST_F(MadeUpGguf, AMistralWithoutItsWindowIsNoted) {
                                           number("llama.attention.head_count_kv", 8),
                                           number("llama.context_length", 32768)};
   EXPECT_EQ(notes(sizes).size(), 1U);
-  // Later versions, other models, and files that set the window.
   const auto real = [](const std::string& key, float value) {
     return text(key) + type_of(GgufType::kF32) + bytes_of(value);
   };

@@ -36,7 +36,7 @@ constexpr std::array kConvertible = {Convertible{"gpt2", "GPT2LMHeadModel", fals
                                      Convertible{"llama", "LlamaForCausalLM", true},
                                      Convertible{"qwen2", "Qwen2ForCausalLM", false}};
 
-// Settings under the architecture's name that are read or do not affect the computation.
+// Whether a setting is read or does not affect the computation.
 constexpr bool is_known(std::string_view setting) {
   return is_one_of(setting, "attention.causal", "attention.head_count", "attention.head_count_kv",
                    "attention.key_length", "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
@@ -44,7 +44,6 @@ constexpr bool is_known(std::string_view setting) {
                    "rope.dimension_count", "rope.freq_base", "rope.scale_linear", "rope.scaling.factor",
                    "rope.scaling.type", "tensor_data_layout", "vocab_size");
 }
-// Settings for which 0 means that the feature is off.
 constexpr bool is_off_at_zero(std::string_view setting) {
   return is_one_of(setting, "attention.sliding_window", "expert_count", "expert_used_count");
 }
@@ -229,7 +228,7 @@ class Planner : ErrorsOf {
     return factors;
   }
 
-  // Checks settings that GGUF can express and config.json cannot, or that the file states twice and config.json once.
+  // Checks settings that config.json cannot express, or that only GGUF states twice.
   void check_widths() const {
     const DecoderConfig& config = model_.settings;
     const auto check = [&](std::string_view setting, std::size_t expected, std::string_view what) {
@@ -248,7 +247,6 @@ class Planner : ErrorsOf {
     }
   }
 
-  // Returns nothing for a tensor that has no counterpart in this architecture.
   std::optional<ConvertedTensor> place(const GgufTensor& tensor) const {
     std::string_view part = tensor.name;
     const bool inside = part.starts_with(kLayer);
@@ -284,7 +282,7 @@ class Planner : ErrorsOf {
     return placed;
   }
 
-  // Checks the tensors as a backend checks those of a folder, before any number is read.
+  // Checks tensors before any number is read, as a backend does for a folder.
   void place_tensors() {
     std::map<std::string, StoredTensor, std::less<>> tensors;
     std::vector<std::string_view> left;

@@ -1,8 +1,8 @@
 // Maps the header of a GGUF decoder to Hugging Face form: config.json and a location for every tensor.
 //
 // GGUF uses the same names for a decoder's parts in all architectures (blk.3.attn_q.weight) and puts its settings under
-// the architecture's name (llama.block_count). The torch backend also runs three of its architectures: llama (including
-// SmolLM2 and Mistral), qwen2 and gpt2. Tensors keep their values but not their order:
+// the architecture's name (llama.block_count). The torch backend also runs llama (including SmolLM2 and Mistral), qwen2
+// and gpt2. Tensors keep their values but not their order:
 //   llama   Rotary embedding rotates pairs of a query's (or key's) d numbers. GGUF stores a pair as neighbors,
 //           (2i, 2i + 1), Hugging Face at (i, i + d/2): row h d + 2i + j of a query or key matrix becomes row
 //           h d + j d/2 + i, for head h, i in [0, d/2), j in {0, 1}.
@@ -52,14 +52,13 @@ struct ConvertedModel {
 // Error(kBadFile): settings or tensors that are missing or inconsistent.
 ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source);
 
-// Returns the number as originally written in decimal: the shortest that gives the same float32, 1e-05 for
-// 9.999999747e-06. Numbers that are not float32 values are returned unchanged.
+// Returns the number as written in decimal, 1e-05 for 9.999999747e-06: the shortest for a float32; others unchanged.
 double shortest_decimal(double value);
 
-// Recovers Hugging Face's "llama3" scaling (decoder_config.h) from a llama file's frequency factors rope_freqs, which
-// divide the rotary frequencies theta^(-2i/d). Its factor is the largest of them; a frequency between the two limits,
-// which Llama puts at 1 and 4, then determines the original training length c (8192 if there is none between). Returns
-// nothing if the factors do not have this form, to within 1e-5.
+// Recovers Hugging Face's "llama3" scaling (decoder_config.h) from a llama file's rope_freqs, the factors that divide
+// the rotary frequencies theta^(-2i/d). Its factor is the largest of them; a frequency between the two limits, which
+// Llama puts at 1 and 4, gives the original training length c (8192 if there is none between). Returns nothing if the
+// factors do not have this form, to within 1e-5.
 struct Llama3Scaling {
   double factor = 1.0;
   std::size_t first_length = 8192;

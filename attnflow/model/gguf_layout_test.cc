@@ -60,7 +60,6 @@ TEST(Llama3Scaling, OtherFactorsAreNone) {
   EXPECT_FALSE(find_llama3_scaling(factors, scaled.theta).has_value());
 }
 
-// Tensors of a llama model, not backed by a file.
 GgufHeader small_llama() {
   GgufHeader header;
   const auto set = [&](const char* name, GgufValue value) { header.metadata.emplace(name, std::move(value)); };

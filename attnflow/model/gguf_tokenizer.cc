@@ -148,7 +148,7 @@ class Converter : ErrorsOf {
            (kinds_[id] != kUserDefined && codec_.is_special(static_cast<std::int64_t>(id)));
   }
 
-  // Collects the tokens that are matched in text before anything else.
+  // Finds the tokens that are matched in text before anything else.
   void find_added() {
     for (std::size_t id = 0; id < pieces_->size(); ++id) {
       if (kinds_[id] == kUnused || (*pieces_)[id].empty()) continue;
@@ -174,7 +174,7 @@ class Converter : ErrorsOf {
     return id;
   }
 
-  // The tokens that the file's tokenizer adds around a text, determined by running it.
+  // Runs the file's tokenizer to find the tokens that it adds around a text.
   Json post_processor() const {
     Json single = Json::array();
     Json pair = Json::array();
@@ -274,8 +274,8 @@ class Converter : ErrorsOf {
   ConvertedTokenizer result_;
 };
 
-// Words, contractions in both cases, numbers, code, white space of all kinds, scripts with and without spaces, composed
-// and combining accents, emoji of one and several code points.
+// Contractions in both cases, white space of all kinds, scripts with and without spaces, composed and combining
+// accents, emoji of one and several code points.
 constexpr std::array<std::string_view, 32> kTexts = {
     "",
     " ",

@@ -39,14 +39,12 @@ bool is_plain(std::string_view name) {
   });
 }
 
-// An absolute path without a trailing slash.
 fs::path full_path(const fs::path& folder) {
   std::error_code error;
   fs::path path = fs::absolute(folder, error).lexically_normal();
   return path.filename().empty() ? path.parent_path() : path;
 }
 
-// Returns "org/name" for "models--org--name", nothing for another folder.
 std::optional<std::string> name_of_cached(const fs::path& folder) {
   std::string name = full_path(folder).filename().string();
   if (!name.starts_with(kModelPrefix)) return std::nullopt;
@@ -61,7 +59,6 @@ bool has_config(const fs::path& folder) {
   return internal::is_listed(folder / kModelConfig) || internal::is_listed(folder / kAdapterConfigFile);
 }
 
-// Returns the snapshot that refs/main names, or the only one.
 std::optional<fs::path> snapshot_of(const fs::path& model) {
   constexpr std::size_t kMaxRefBytes = 1024;
   const fs::path snapshots = model / "snapshots";
@@ -82,7 +79,6 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
   return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
-// Returns the Transformer part of a sentence-transformers model.
 std::optional<fs::path> transformer_of(const fs::path& folder) {
   constexpr std::size_t kMaxModulesBytes = std::size_t{1} << 20;
   const fs::path file = folder / kModules;
@@ -125,7 +121,6 @@ Folder find_config(const fs::path& folder) {
   return folder;
 }
 
-// Like find_in_hub_cache(), but also treats an adapter as an ordinary folder.
 std::optional<Folder> find_cached(const std::string& name, const fs::path& cache) {
   if (!is_hub_name(name)) return std::nullopt;
   std::string file = std::string(kModelPrefix) + name;
@@ -134,8 +129,7 @@ std::optional<Folder> find_cached(const std::string& name, const fs::path& cache
   return snapshot ? std::optional(Folder(*snapshot).called(name)) : std::nullopt;
 }
 
-// For a folder that holds only an adapter, returns its base model's folder with that adapter; otherwise, or if the base
-// is not found, `folder`. An adapter does not count as a base model.
+// Replaces an adapter's folder by its base model's, with the adapter, unless there is none or that is an adapter.
 Folder with_base(const Folder& folder) {
   if (folder.has(kModelConfig) || !folder.has(kAdapterConfigFile)) return folder;
   const std::optional<Adapter> adapter = find_adapter(folder);

@@ -16,7 +16,6 @@ class HubCache : public testing::Test {
  protected:
   static constexpr const char* kCommit = "0123456789abcdef0123456789abcdef01234567";
 
-  // Puts a model into the cache as huggingface_hub does, and returns its folder.
   fs::path fetch(const std::string& folder, const std::string& commit = kCommit) const {
     const fs::path snapshot = cache_.path() / folder / "snapshots" / commit;
     fs::create_directories(snapshot.parent_path());
@@ -52,7 +51,7 @@ TEST_F(HubCache, NamesAreFound) {
       {"org/other: ", "nothing of that name", "does not download", "hf download org/other", cache_.path().string()},
       [] { find_model("org/other", {}); });
   expect_error(ErrorKind::kBadFile, {"hf download roberta-base"}, [] { find_model("roberta-base", {}); });
-  // A reference that is not a valid name is a path, and the message does not suggest downloading it.
+  // Not a valid name, so a path: the message does not suggest a download.
   EXPECT_EQ(find_model("a/b/c", {}).path(), "a/b/c");
   EXPECT_EQ(find_model("../org", {}).path(), "../org");
 }
@@ -63,7 +62,7 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
     SCOPED_TRACE(path);
     EXPECT_EQ(ModelFiles(find_model(path.string(), {})).info().name, "org/some-model");
   }
-  // refs/main selects one of several snapshots; without it, a snapshot is found only if it is the only one.
+  // Without refs/main, a snapshot is found only if it is the only one.
   fetch("models--org--some-model", "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / "fedcba9876543210");
   fs::remove(model / "refs" / "main");
@@ -71,8 +70,7 @@ TEST_F(HubCache, ItsFoldersAreOpened) {
   expect_error(ErrorKind::kBadFile, {"no config.json"}, [&] { ModelFiles(model_folder_in(model)).info(); });
   fs::remove_all(model / "snapshots" / "fedcba9876543210");
   EXPECT_EQ(model_folder_in(model).path(), model / "snapshots" / kCommit);
-  // A reference that would lead outside, or to an incomplete snapshot, is not followed, and no other snapshot replaces
-  // it.
+  // A reference that leads outside, or to an incomplete snapshot, is not followed, nor replaced by another snapshot.
   for (const char* const commit : {"../../../elsewhere", "aaaaaaaaaaaaaaaa"}) {
     test::put(model / "refs" / "main", commit);
     expect_error(ErrorKind::kBadFile, {commit, "hf download"}, [&] { (void)model_folder_in(model); });
@@ -115,7 +113,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   EXPECT_EQ(found.name(), Folder(folder.path()).name());
   EXPECT_TRUE(found.has("config.json"));
 
-  // The adapter is in the cache too, and the base is a folder next to it.
+  // The base is in a folder next to the adapter.
   const fs::path snapshot = fetch("models--org--adapter") / "snapshots" / kCommit;
   fs::remove(snapshot / "config.json");
   name_base(snapshot, "org/base");
@@ -126,7 +124,7 @@ TEST_F(HubCache, AnAdapterComesWithItsBase) {
   name_base(folder.path(), "beside");
   EXPECT_EQ(model_folder_in(folder.path()).path(), folder / "beside");
 
-  // If the base does not exist, or is an adapter itself, the reader of the folder reports that.
+  // The reader of the folder reports a base that does not exist or is an adapter.
   for (const std::string base : {"org/none", "org/adapter", ".", ""}) {
     name_base(folder.path(), base);
     EXPECT_EQ(model_folder_in(folder.path()).adapter(), nullptr) << base;

@@ -6,8 +6,8 @@
 // et al., ICLR 2024). So, with `leading` tokens before the patches, patch (r, c) is token
 //   leading + r * columns + c.
 //
-// Rows and columns follow from the sizes of the image and the patch, never from the number of tokens: its square root
-// is wrong for an image that is not square, and does not show how many tokens are not patches.
+// Rows and columns follow from the sizes of the image and the patch. The square root of the number of tokens is wrong
+// for an image that is not square, and does not show how many tokens are not patches.
 #pragma once
 
 #include <cstddef>
@@ -51,7 +51,7 @@ struct ImageTokens {
 };
 
 // Returns the tokens of an image of `height` x `width` pixels. Throws Error(kUsage) unless both are positive multiples
-// of the patch size: a remainder would be a strip of the image that no token sees.
+// of the patch size: no token would see the remainder.
 ImageTokens image_tokens(const ImageInfo& image, std::size_t height, std::size_t width);
 
 }  // namespace attnflow

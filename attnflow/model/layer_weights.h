@@ -13,8 +13,8 @@
 
 namespace attnflow {
 
-// Rows [begin, begin + out) of a stored map, which may combine several maps side by side; or, if those maps are
-// interleaved head by head, out / groups rows from `begin` on in each of `groups` equal parts of it.
+// Rows [begin, begin + out) of a stored map, which may combine several maps side by side; or, if it interleaves them
+// head by head, out / groups rows from `begin` on in each of `groups` equal parts of it.
 struct LinearWeights {
   const StoredTensor* weight = nullptr;        // [all out, in], or transposed
   const StoredTensor* bias = nullptr;          // [all out], or [out] for these rows only; or null: none
@@ -38,7 +38,7 @@ struct LinearWeights {
   }
 };
 
-// Whether a table's name for the query, key and value maps is that of one combined map, without a placeholder.
+// Whether a table's name for the query, key and value maps is that of one combined map.
 inline bool is_one_map(std::string_view names) { return names.find('{') == std::string_view::npos; }
 
 struct NormWeights {
@@ -70,7 +70,6 @@ struct LayerParts {
   Table feed_forward_scale{};  // likewise
   Table patch_distances{};     // [distances, heads], or null: none
 
-  // References to all parts.
   template <typename Parts>
   static auto all(Parts& parts) {
     return std::tie(parts.attention_norm, parts.query, parts.key, parts.value, parts.distance_query, parts.distance_key,

@@ -34,7 +34,7 @@ constexpr std::string_view kTables[] = {"embed_tokens.weight", "wte.weight", "wo
                                         "tok_embeddings.weight", "embed_in.weight"};
 constexpr std::string_view kOutputs[] = {"lm_head.weight", "embed_out.weight"};
 
-// Whether a setting is read, describes how the adapter was trained, or follows from its tensors.
+// Whether a setting is read, describes training, or follows from the tensors.
 bool is_usual(std::string_view key) {
   return is_one_of(key, "auto_mapping", "base_model_name_or_path", "bias", "eva_config", "exclude_modules",
                    "fan_in_fan_out", "inference_mode", "layers_pattern", "layers_to_transform", "lora_alpha",
@@ -46,7 +46,7 @@ bool says_nothing(const nlohmann::json& value) {
   return value.is_null() || value == false || ((value.is_object() || value.is_array()) && value.empty());
 }
 
-// Whether `revision` is the default, which the base model's folder also holds.
+// The base model's folder also holds the default revision.
 bool is_newest(const nlohmann::json& revision) {
   if (!revision.is_string()) return says_nothing(revision);
   const auto& name = revision.get_ref<const std::string&>();
@@ -62,8 +62,8 @@ Tensor<float> numbers_of(DType dtype, const Shape& shape, std::span<const std::b
   return Array{dtype, shape, {bytes.begin(), bytes.end()}, {}}.to_float(what);
 }
 
-// Finds the tensor to adapt. A model's files may lack the base model's prefix ("bert."), or have it when the adapter's
-// model does not. Early checkpoints call a norm's scale and shift gamma and beta. Null when none or several fit.
+// Finds the tensor to adapt; null when none or several fit. The model's files or the adapter may lack the
+// base model's prefix ("bert."). Early checkpoints call a norm's scale and shift gamma and beta.
 StoredTensor* find_adapted(LoraAdapter::Tensors& tensors, const std::string& name) {
   for (const std::string& one : {name, name.substr(name.find('.') + 1)}) {
     if (const auto found = tensors.find(one); found != tensors.end()) return &found->second;
@@ -166,8 +166,7 @@ void LoraAdapter::sort(const std::map<std::string, Entry, std::less<>>& entries)
 }
 
 void LoraAdapter::add_to(Tensors& tensors, const std::string& source) {
-  // Replacing one of two tensors that share numbers would leave the other unchanged. Overlapping tensors are adjacent
-  // when sorted by start address.
+  // Replacing one of two tensors that share numbers leaves the other unchanged. By address, overlaps are neighbors.
   std::vector<std::span<const std::byte>> places;
   for (const auto& [name, tensor] : tensors) {
     if (!tensor.bytes.empty()) places.push_back(tensor.bytes);
@@ -238,8 +237,7 @@ void LoraAdapter::merge(const std::string& module, const Factors& factors, Tenso
     refuse(fmt::format("expected a weight of shape {}, or transposed, found {} in {}", shape_to_string(Shape{out, in}),
                        shape_to_string(stored->shape), stored->file));
   }
-  // For a square map, only the model determines how it is stored; peft uses the kind of layer, regardless of the
-  // adapter's config. GPT-2's maps are the transposed ones.
+  // For a square map, peft goes by the kind of layer, regardless of the adapter's config. GPT-2's maps are transposed.
   const bool of_gpt2 = module.ends_with("attn.c_proj") || module.ends_with("attn.c_attn") ||
                        (config_.fan_in_fan_out && (module.ends_with("mlp.c_fc") || module.ends_with("mlp.c_proj")));
   const bool transposed = fits_transposed && (!fits || of_gpt2);

@@ -33,9 +33,8 @@ struct LoraConfig {
   bool fan_in_fan_out = false;  // maps are stored [in, out]; decides for square maps, whose shape does not show it
 };
 
-// Throws Error(kUnsupportedModel), naming the setting, for another kind of adapter or a setting that changes the
-// computation in another way (DoRA, trained biases, other scales for some maps...); Error(kBadFile) for values of the
-// wrong type.
+// Throws Error(kUnsupportedModel), naming the setting, for another kind of adapter or another computation (DoRA,
+// trained biases, other scales for some maps...); Error(kBadFile) for values of the wrong type.
 LoraConfig parse_lora_config(std::string_view text, const std::string& source);
 
 class LoraAdapter {
@@ -72,8 +71,7 @@ class LoraAdapter {
   std::deque<std::vector<float>> sums_;
 };
 
-// Returns the folder of the adapter that belongs to the weights in `folder`: the one attached to it, or itself. Nothing
-// if there is none, or only its configuration.
+// Returns the folder of the adapter attached to `folder` or in it. Nothing if there is none, or only its configuration.
 std::optional<Folder> adapter_folder(const Folder& folder);
 
 }  // namespace attnflow::internal
@@ -89,8 +87,7 @@ struct Adapter {
 // Returns the adapter in `folder`, or nothing. Throws Error(kBadFile) if adapter_config.json is not a JSON object.
 std::optional<Adapter> find_adapter(const Folder& folder);
 
-// Returns notes for a model's folder: that an adapter is merged into its numbers or, if the adapter has no tensors, is
-// not.
+// Returns notes for a model's folder: that an adapter is merged or, if it has no tensors, is not.
 std::vector<ModelNote> adapter_notes(const Folder& folder);
 
 }  // namespace attnflow

@@ -20,7 +20,6 @@ Array array(const Shape& shape, const std::vector<float>& values) {
   return Array::from(Tensor<float>(shape, values).view());
 }
 
-// A folder with a model's weights and an adapter.
 class Adapted {
  public:
   Adapted() { config["r"] = 1; }

@@ -23,7 +23,6 @@ namespace attnflow {
 // begins and ends, or the next token.
 enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kQuestionAnswering, kCausalLm };
 
-// Returns whether the head's logits stand for classes rather than tokens.
 constexpr bool predicts_classes(ModelHead head) {
   return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
 }
@@ -41,9 +40,8 @@ struct GenerationDefaults {
 };
 
 // The target that an encoder-decoder's decoder writes. Target tokens follow the source tokens in one sequence. Layers
-// are counted in the order in which they run: the encoder's layers, then two for each decoder layer, attention to the
-// target followed by attention to the source. In a layer that does not apply to a token, the token attends only to
-// itself.
+// are counted as they run: the encoder's layers, then two for each decoder layer, attention to the target followed by
+// attention to the source. In a layer that does not apply to a token, the token attends only to itself.
 struct TargetInfo {
   std::vector<std::int64_t> begin;  // ids that precede the first generated token; at least one
   std::size_t max_tokens = 0;       // maximum number of positions in the target
@@ -55,23 +53,22 @@ struct ModelInfo {
   std::string name;          // the name of the folder
   std::string architecture;  // config.json's model_type: "bert", "roberta", ...
   std::size_t layers = 0;
-  // Query heads, i.e. attention matrices per layer. All layers have the same number, or the model does not load; a GGUF
-  // header whose layers differ is described by its first layer's number.
+  // Query heads, i.e. attention matrices per layer: the same in all layers, or the model does not load. A GGUF header
+  // whose layers differ is described by its first layer's number.
   std::size_t heads = 0;
   std::size_t key_value_heads = 0;  // smaller than heads if heads share keys and values; 0: same as heads
   std::size_t hidden = 0;
   std::size_t vocabulary = 0;  // rows of the word embedding; 0 for an image model
   // For text, the number of positions that the model can address (for RoBERTa, without its padding offset). For images,
-  // the number of tokens in an image of the training size; other sizes are addressed by interpolation and may have more
-  // tokens.
+  // the number of tokens at the training size; other sizes are addressed by interpolation and may have more tokens.
   std::size_t max_tokens = 0;
   bool causal = false;
   bool norms_after = false;  // layer norms follow their blocks (BERT) instead of preceding them (GPT-2, Llama, ViT)
   ModelHead head = ModelHead::kNone;  // the head whose weights the files hold
   std::vector<std::string> labels;    // one name per class, for both kinds of classification
   bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
-  // For a decoder that classifies: the token used to pad texts to equal length. The decoder classifies at the last
-  // token that is not padding, or at the last token if this is absent.
+  // For a decoder that classifies: the token that pads texts to equal length. The decoder classifies at the last token
+  // that is not padding, or at the last token if this is absent.
   std::optional<std::int64_t> padding = {};
   std::size_t parameters = 0;
   std::optional<ImageInfo> image = {};    // set for a model that takes images; absent for a text model
@@ -79,7 +76,6 @@ struct ModelInfo {
   GenerationDefaults generation = {};
   std::vector<ModelNote> notes = {};
 
-  // Returns the notes that apply to an input of `tokens` tokens.
   std::vector<Note> notes_for(std::size_t tokens) const {
     std::vector<Note> found;
     for (const ModelNote& one : notes) {
@@ -89,16 +85,14 @@ struct ModelInfo {
   }
 };
 
-// Input to a text model.
 struct TextInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
   std::vector<std::int64_t> type_ids;  // [n]; empty: all 0
 };
 
 // Input to a vision model: an image of shape [channels, height, width], normalized as the model's
-// preprocessor_config.json specifies. Height and width are multiples of the patch size and need not match the training
-// size; the position embedding is interpolated as transformers does (interpolate_pos_encoding). image_tokens() lists
-// the tokens.
+// preprocessor_config.json specifies. Height and width are multiples of the patch size and may differ from the training
+// size: the position embedding is interpolated as in transformers (interpolate_pos_encoding). See image_tokens().
 struct PixelInput {
   Tensor<float> pixels;
 };
@@ -106,23 +100,21 @@ struct PixelInput {
 struct ModelOutput {
   // kClassification: logits [classes]. kTokenClassification: [requested positions, classes]. kQuestionAnswering: [2,
   // n], for an answer that begins at each token and for one that ends there. kMaskedLm and kCausalLm (for the next
-  // token): [requested positions, vocabulary]. kNone: empty. attnflow/model/prediction.h converts them to
-  // probabilities.
+  // token): [requested positions, vocabulary]. kNone: empty. attnflow/model/prediction.h gives probabilities.
   Tensor<float> logits;
 };
 
 struct RunOptions {
-  // The positions whose logits to return, for heads that have logits at each position; none are returned if it is
-  // empty. A decoder that classifies has logits at one position: the first of these or, if it is empty, the last token
-  // that is not padding.
+  // The positions whose logits to return, for heads that have logits at each position; empty: none. A decoder that
+  // classifies has logits at one position: the first of these, or else the last token that is not padding.
   std::vector<std::size_t> logit_positions;
   // Counts the tokens read so far. Only decoders report progress, because they read long text in chunks.
   ProgressFunction progress = {};
 };
 
-// The quantity to explain: one number computed from the model's logits. The logits are those of a classifier's classes,
-// for the whole input or for the token at `position`; of the tokens at which an answer may begin; of the token that
-// follows `position` in a decoder; or of the token at `position` in a masked language model.
+// The quantity to explain: one number computed from the model's logits: those of a classifier's classes, for the whole
+// input or for the token at `position`; of the tokens at which an answer may begin; of the token that follows
+// `position` in a decoder; or of the token at `position` in a masked language model.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
@@ -162,8 +154,7 @@ struct InputGradient {
 struct BatchOptions {
   std::size_t max_tokens = 4096;  // limit for one padded batch, padding included; a single sequence may exceed it
   BackwardRule rule = BackwardRule::kGradient;  // for gradients
-  // Embeddings, [n, width] per input, at which to take the gradients in place of the embedding module's own output;
-  // empty: the input's own. Only if Gradients::takes_embeddings().
+  // [n, width] per input: where to take the gradients; empty: at its embedding. Only if Gradients::takes_embeddings().
   std::span<const Tensor<float>> embeddings = {};
   ProgressFunction progress = {};  // in sequences
   std::stop_token stop_token = {};
@@ -185,15 +176,15 @@ class Model {
   virtual const ModelInfo& info() const = 0;
 };
 
-// Gradients of a target. Functions throw as run() does, as well as Error(kUsage) for a target with a label or position
-// that the model or the input does not have, and Error(kUnsupportedModel) for a model without a head.
+// Gradients of a target. Functions throw as run() does, Error(kUsage) for a target with a label or position that the
+// model or the input does not have, and Error(kUnsupportedModel) for a model without a head.
 template <typename Input>
 class Gradients {
  public:
   virtual ~Gradients() = default;
 
-  // Returns the gradient of targets[i] for inputs[i], in the given order. Batching, bitwise reproducibility and errors
-  // are as for classify(). Throws Error(kUsage) if the numbers of targets and inputs differ.
+  // Returns the gradient of targets[i] for inputs[i], in order. Batches, reproducibility and errors are as for
+  // classify(). Throws Error(kUsage) if the numbers of targets and inputs differ.
   virtual std::vector<InputGradient> input_gradients(std::span<const Input> inputs,
                                                      std::span<const ScoreTarget> targets,
                                                      const BatchOptions& options = {}) = 0;
@@ -201,15 +192,15 @@ class Gradients {
   // Whether input_gradients() uses BatchOptions::embeddings.
   virtual bool takes_embeddings() const { return false; }
 
-  // Bytes that the first call must write and keep: weights in another form. 0: nothing.
+  // Bytes that the first call must write and keep: weights in another form.
   virtual std::size_t preparation_bytes() const { return 0; }
-  // Does that preparation now, once. Throws Error(kUnsupportedModel) or Error(kOther) if it cannot be done.
+  // Makes that preparation now, once. Throws Error(kUnsupportedModel) or Error(kOther) if it cannot be done.
   virtual void prepare() {}
 
   // Runs one input forward and backward, and passes each layer's attention to `sink` with the gradient of `target`
-  // under `rule`, from the top layer down. The forward pass keeps each layer's input and the backward pass computes the
-  // layer again, so memory is O(L n d + H n^2), the latter for one layer at a time. Results are bitwise reproducible
-  // for the same input, regardless of the number of threads.
+  // under `rule`, from the top layer down. The forward pass keeps each layer's input and the backward pass recomputes
+  // the layer, so memory is O(L n d + H n^2), the latter for one layer at a time. Results are bitwise reproducible for
+  // the same input, regardless of the number of threads.
   virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
                                    BackwardRule rule = BackwardRule::kGradient) = 0;
 };
@@ -217,11 +208,11 @@ class Gradients {
 template <typename Input>
 class ModelOf : public Model {
  public:
-  // Runs one sequence. Attention goes to `sink` (may be null) layer by layer, as it is computed. There is no padding,
-  // and therefore no mask. Results are bitwise reproducible for the same input, regardless of the number of threads.
-  // Throws Error(kUsage) for an empty input, a logit position outside it, or an image size that does not fit the
-  // model's patches; Error(kInputTooLong) when a text exceeds info().max_tokens; Error(kBadFile) when an id is outside
-  // the vocabulary.
+  // Runs one sequence, without padding or mask. Attention goes to `sink` (may be null) layer by layer, as it is
+  // computed. Results are bitwise reproducible for the same input, regardless of the number of threads. Throws
+  // Error(kUsage) for an empty input, a logit position outside it, or an image size that does not fit the model's
+  // patches; Error(kInputTooLong) when a text exceeds info().max_tokens; Error(kBadFile) for an id outside the
+  // vocabulary.
   virtual ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options = {}) = 0;
 
   // Whether the backend calls AttentionSink::terms() for a sink that requests them.
@@ -248,11 +239,10 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  // Returns the logits of many inputs, [classes] each, in the given order: the same as run(), up to float32 rounding.
-  // Texts of similar length are padded into one batch; padding is masked, so it has no effect. Images of the same size
-  // form a batch. Batches are distributed over the threads. Results are bitwise reproducible for the same inputs,
-  // regardless of the number of threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a
-  // classification head.
+  // Returns the logits of many inputs, [classes] each, in order: the same as run(), up to float32 rounding. Texts of
+  // similar length are padded into one batch, with padding masked. Images of the same size form a batch. Batches are
+  // distributed over the threads. Results are bitwise reproducible for the same inputs, regardless of the number of
+  // threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
   virtual std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options = {}) = 0;
 };
 

@@ -31,7 +31,7 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// Text that is safe to print in a terminal: whole characters, no control characters, limited length.
+// Makes text safe to print in a terminal: whole characters, no control characters, limited length.
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -44,7 +44,6 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-// The value of "key: value", without surrounding quotes; empty when the line has another key.
 std::string_view value_of(std::string_view line, std::string_view key) {
   if (!line.starts_with(key) || line.substr(key.size()).substr(0, 1) != ":") return {};
   std::string_view value = trim(line.substr(key.size() + 1));

@@ -12,8 +12,7 @@
 namespace attnflow {
 
 struct ModelCard {
-  // `licence` and `summary` have no line breaks or control characters and are short enough to print. Empty when the
-  // card gives none.
+  // `licence` and `summary` are printable: short, without line breaks or control characters. Empty: not in the card.
   std::string licence;  // "license" in the front matter, such as "cc-by-4.0"; "license_name" when that is "other"
   std::string summary;  // the first paragraph that is not a heading, table, list, image or HTML
   std::string text;     // the card, unchanged
@@ -21,8 +20,7 @@ struct ModelCard {
 
 ModelCard parse_model_card(std::string text);
 
-// Reads README.md of the folder; nothing when there is none. Throws Error(kBadFile) if it cannot be read or is larger
-// than 16 MiB.
+// Reads the folder's README.md; nothing when there is none. Throws Error(kBadFile) if it is unreadable or above 16 MiB.
 std::optional<ModelCard> read_model_card(const Folder& folder);
 
 }  // namespace attnflow

@@ -22,7 +22,6 @@ using internal::quote_name;
 using Reader = internal::ConfigReader;
 using Json = nlohmann::json;
 
-// Lists encoders and decoders, and the models that generate text as well.
 std::string model_type_list() {
   return fmt::format("{}, {}, and with generate {}", architecture_list(), decoder_architecture_list(),
                      encoder_decoder_architecture_list());
@@ -45,7 +44,6 @@ const Architecture& read_architecture(const Reader& reader) {
   return *architecture;
 }
 
-// Rejects settings that change the computation from that of architecture.h's encoder.
 void refuse_variants(const Reader& reader, const Architecture& architecture) {
   const std::string positions = reader.text_or("position_embedding_type", "absolute");
   if (positions != "absolute") {
@@ -104,7 +102,6 @@ void read_positions(const Reader& reader, const Architecture& architecture, Mode
   config.padding_id = padding;
 }
 
-// Reads one number for both sides, or [height, width].
 std::pair<std::size_t, std::size_t> read_sides(const Reader& reader, std::string_view key) {
   constexpr std::size_t kMaxSide = std::size_t{1} << 16;
   const Json& value = *reader.find(key);
@@ -146,7 +143,6 @@ void read_image(const Reader& reader, ModelConfig& config) {
   }
 }
 
-// Checks the terms by which distances enter the scores: a list, or names separated by bars.
 void check_distance_terms(const Reader& reader) {
   constexpr std::string_view kKey = "pos_att_type";
   const Json* const value = reader.find(kKey);
@@ -159,7 +155,7 @@ void check_distance_terms(const Reader& reader) {
 
 constexpr std::size_t kMaxDistances = std::size_t{1} << 20;
 
-// Returns a number that is present and above 0, or nothing: -1 stands for the default.
+// Returns nothing unless the number is above 0: -1 stands for the default.
 std::optional<std::size_t> read_if_positive(const Reader& reader, std::string_view key) {
   const Json* const value = reader.find(key);
   const bool is_unset = value == nullptr || *value == 0 || (value->is_number_integer() && !value->is_number_unsigned());
@@ -221,7 +217,6 @@ double read_theta(const Reader& reader, std::string_view key, double fallback) {
   return reader.number_or(key, fallback, 1.0, kLargestTheta);
 }
 
-// Returns the base of the angles for layers of this type, if "rope_parameters" (transformers 5) sets it.
 double read_theta_of_type(const Reader& reader, const std::string& type, double fallback) {
   constexpr std::string_view kKey = "rope_parameters";
   const Json* const all = reader.find(kKey);
@@ -239,7 +234,6 @@ double read_theta_of_type(const Reader& reader, const std::string& type, double 
   return read_theta(Reader(*found, reader.source()), "rope_theta", fallback);
 }
 
-// Determines which layers limit tokens to their neighborhood.
 std::vector<bool> read_near_layers(const Reader& reader, const RotaryKeys& keys, std::size_t layers) {
   const std::size_t interval = reader.size_or(keys.interval, keys.default_interval);  // checked even if not used
   std::vector<bool> near = reader.sliding_layers(layers);
@@ -282,7 +276,6 @@ ClassifierInput read_pooling(const Reader& reader, const Architecture& architect
   reader.unsupported("{} is {}; supported are \"cls\" and \"mean\"", key, quote_name(name));
 }
 
-// Reads the width inside the feed-forward network, given directly or as a multiple of the hidden size.
 void read_intermediate(const Reader& reader, ModelConfig& config) {
   const ConfigKeys& keys = config.architecture->keys;
   config.gated = config.architecture->gated || reader.flag_or(keys.gated, false);
@@ -298,7 +291,7 @@ void read_intermediate(const Reader& reader, ModelConfig& config) {
   if (config.intermediate == 0) reader.wrong(keys.mlp_ratio, "a ratio that leaves a width of at least 1", ratio);
 }
 
-// The settings of the part to run, with defaults for those that the file omits.
+// Returns the settings of the part to run, with defaults for those that the file omits.
 Json settings_of(const Reader& file, const Architecture& architecture) {
   const Json defaults = architecture.defaults.empty() ? Json::object() : Json::parse(architecture.defaults);
   Json settings = defaults;
@@ -319,7 +312,6 @@ Json settings_of(const Reader& file, const Architecture& architecture) {
     file.unsupported("{} has the model_type {}; supported is \"{}\"", key, internal::show_json(*type),
                      architecture.part_type);
   }
-  // Settings of the whole model.
   for (const char* const whole : {"architectures", "auto_map", "id2label", "problem_type", "quantization_config"}) {
     settings.erase(whole);
     if (const Json* const value = file.find(whole)) settings[whole] = *value;

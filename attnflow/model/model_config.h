@@ -1,7 +1,6 @@
 // The config.json of a Hugging Face folder, read and checked.
 //
-// A setting that affects the model's computation is either supported or rejected; none is silently ignored if that
-// would make attention differ from the model's own.
+// Every setting that affects the computation is supported or rejected, so attention never differs from the model's own.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +20,8 @@ namespace attnflow {
 struct ModelConfig {
   const Architecture* architecture = nullptr;  // the row of config.json's model_type; never null once read
 
-  // A layer group is a set of weights shared by consecutive layers (ALBERT); elsewhere every layer is its own group and
-  // has one inner layer. `layers` counts the layers that run: repetitions times inner layers.
+  // A layer group is a set of weights shared by consecutive layers (ALBERT); elsewhere every layer is its own group
+  // with one inner layer. `layers` counts the layers that run: repetitions times inner layers.
   std::size_t layers = 0;
   std::size_t layer_groups = 0;
   std::size_t inner_layers = 1;
@@ -44,8 +43,8 @@ struct ModelConfig {
   // Positions count from 0, or from *padding_id + 1; the padding token itself then gets position *padding_id.
   std::optional<std::int64_t> padding_id;
 
-  // The base of the rotary angles, for rotation by token position or by row and column of the patch: in layers whose
-  // tokens see all others, and in those whose tokens see a window. 0: no rotation.
+  // The base of the angles that rotate by token position or by a patch's row and column: in layers whose tokens see all
+  // others, and in those whose tokens see a window. 0: no rotation.
   double theta = 0.0;
   double local_theta = 0.0;
   std::vector<std::size_t> windows;  // [layers]: a token sees those at a smaller distance; 0, or empty list: all
@@ -67,15 +66,14 @@ struct ModelConfig {
 
   // Maximum tokens in one text, or tokens in an image of the training size.
   std::size_t max_tokens() const;
-  // The window of layer `index` (from 0); 0: all tokens.
   std::size_t window(std::size_t index) const { return windows.empty() ? 0 : windows[index]; }
   // Index of the weights that layer `index` (from 0) uses: inner layer i of group g is at g * inner_layers + i.
   std::size_t stored_layer(std::size_t index) const;
 };
 
-// Parses the text of a config.json; `source` names it in messages.
-// Throws Error(kBadFile): not JSON, missing keys (the message names all), values of the wrong type or out of range.
-// Throws Error(kUnsupportedModel): a model type, activation or attention variant that no backend computes.
+// Parses the text of a config.json; `source` names it in messages. Throws Error(kBadFile): not JSON, missing keys (the
+// message names all), values of the wrong type or out of range. Throws Error(kUnsupportedModel): a model type,
+// activation or attention variant that no backend computes.
 ModelConfig parse_model_config(std::string_view text, const std::string& source);
 
 // Reads `folder`/config.json. Throws as above, and Error(kBadFile) when the folder or the file is missing.

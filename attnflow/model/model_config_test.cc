@@ -98,7 +98,6 @@ TEST(ModelConfig, RobertaPositionsStartAfterThePaddingId) {
     expect_bad(with(roberta(), "pad_token_id", id), {"pad_token_id", id.dump().substr(0, 2)});
   }
   expect_bad(with(roberta(), "max_position_embeddings", 2), {"max_position_embeddings", "at least 3", "found 2"});
-  // Elsewhere the padding id has no such role.
   EXPECT_EQ(parse(with(bert(), "pad_token_id", 4)).max_tokens(), 20U);
 }
 
@@ -366,7 +365,6 @@ TEST(ModelConfig, RefusesFoldersWithoutConfig) {
   EXPECT_EQ(read_model_config(folder.path()).hidden, 24U);
 }
 
-// For any config, the result is a config within bounds or an Error.
 RC_GTEST_PROP(ModelConfig, SurvivesDamage, ()) {
   std::string text = (*rc::gen::inRange(0, 2) == 0 ? albert() : roberta()).dump();
   const int edits = *rc::gen::inRange(1, 6);

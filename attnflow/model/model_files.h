@@ -1,7 +1,6 @@
 // Opens a model's files, reports what they say of the model, and loads it.
 //
-// Opening reads and checks the configuration and the headers of the weight files once. It reads no weights and opens no
-// backend, so it takes milliseconds. Loading continues from there.
+// Opening checks the configuration and the weight files' headers once, without weights or a backend, in milliseconds.
 //
 //   ModelFiles files("models/minilm");              // or ModelFiles::gguf("model.gguf")
 //   files.info().layers;                            // what it is
@@ -42,11 +41,10 @@ class ModelFiles {
   const Folder* folder() const { return folder_ ? &*folder_ : nullptr; }
 
   // Load the model as the type named. Weights are mapped, not copied, if the backend can use them as they are: the
-  // files must not change during the model's lifetime (truncating a file ends the program with SIGBUS), unless
+  // files must not change during the model's lifetime (truncating one ends the program with SIGBUS), unless
   // options.copy_weights is set. Throw Error(kUsage) for a device that does not exist, and for an image model where a
-  // text model is expected or the reverse; Error(kUnsupportedModel) when the backend is not installed
-  // (attnflow/model/backend.h lists where it is looked for) or the model is of another kind, such as a decoder where an
-  // encoder is expected.
+  // text model is expected or the reverse; Error(kUnsupportedModel) when the backend is not installed (backend.h lists
+  // where it is looked for) or the model is of another kind, such as a decoder where an encoder is expected.
   std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // not an encoder-decoder
   std::unique_ptr<Encoder> load_encoder(const LoadOptions& options = {}) const;
   std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;  // or an encoder-decoder
@@ -59,7 +57,6 @@ class ModelFiles {
   std::variant<EncoderWeights, DecoderWeights, EncoderDecoderWeights, GgufFile> files_;
 };
 
-// Whether the file extension is that of a GGUF file.
 bool is_gguf(const std::string& reference);
 
 }  // namespace attnflow

@@ -55,7 +55,6 @@ inline nlohmann::json golden_index() { return models_of(golden_models()); }
 inline nlohmann::json decoder_index() { return models_of(golden_decoders()); }
 inline nlohmann::json vision_index() { return models_of(golden_vision()); }
 
-// Expects the sizes that an index says.
 inline void expect_sizes(const ModelInfo& info, const nlohmann::json& golden) {
   EXPECT_EQ(info.name, golden.at("name"));
   EXPECT_EQ(info.layers, golden.at("layers"));
@@ -85,7 +84,6 @@ struct WeightsFile {
     const std::string text = header.dump() + std::string(padding, ' ');
     put(path, bytes_of(std::uint64_t{text.size()}) + text + data);
   }
-  // Adds a tensor.
   void add(const std::string& name, const std::vector<float>& numbers = {0.5F}) {
     const std::size_t begin = data.size();
     for (const float number : numbers) data += bytes_of(number);
@@ -140,7 +138,6 @@ class ModelCopy {
 
 inline ModelCopy decoder_copy(const std::string& name) { return {golden_decoders(), name}; }
 
-// Returns the tensors of a model's file that the model uses.
 template <typename IsUnused>
 std::vector<PlannedTensor> stored_tensors(const std::filesystem::path& folder, const IsUnused& is_unused) {
   std::vector<PlannedTensor> tensors;
@@ -151,9 +148,8 @@ std::vector<PlannedTensor> stored_tensors(const std::filesystem::path& folder, c
   return tensors;
 }
 
-// Expects that a model with the tensors of `plan` reports each of them, by the name that files of today have for it, if
-// it is missing, and rejects each in another shape. Without one of `marks`, which identify a head, it has no head.
-// `find` looks for the model's weights.
+// Expects that a model with the tensors of `plan` reports each that is missing, by its usual name today, and rejects
+// each in another shape. Without one of `marks`, which identify a head, it has no head. `find` looks for the weights.
 template <typename Find>
 void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan, const Find& find,
                         const std::set<std::string>& marks = {}) {

@@ -11,31 +11,26 @@
 
 namespace attnflow {
 
-// Number of tokens in an input that has been checked.
 std::size_t input_tokens(const ModelInfo& info, const TextInput& input);
 std::size_t input_tokens(const ModelInfo& info, const PixelInput& input);
 
 // Checks ids to be appended to `length` existing tokens. Throws Error(kUsage) for no ids; Error(kInputTooLong) when the
-// sequence would be longer than info.max_tokens; Error(kBadFile) for an id outside the vocabulary, which means that the
-// tokenizer and the weights do not match.
+// sequence would exceed info.max_tokens; Error(kBadFile) for an id outside the vocabulary: the wrong tokenizer.
 void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids);
 
 // Checks a whole sequence and the positions whose logits are requested. Throws as above; Error(kUsage) if the type ids
-// and the ids differ in length or a position is outside the input; Error(kBadFile) for a type id that is not below
-// `token_types` (architectures with fewer than two ignore type ids); and, for positions of a decoder, as
-// check_decoder_head() does.
+// and the ids differ in length or a position is outside the input; Error(kBadFile) for a type id from `token_types` on
+// (architectures with fewer than two ignore type ids); and, for a decoder's positions, as check_decoder_head() does.
 void check_text_input(const ModelInfo& info, const TextInput& input, const RunOptions& options = {},
                       std::size_t token_types = 0);
 
-// Throws Error(kUnsupportedModel) for a decoder that does not predict a next token: a classifier, or a base model,
-// whose files hold no head that gives logits.
+// Throws Error(kUnsupportedModel) for a decoder that predicts no next token: a classifier, or a model without a head.
 void check_decoder_head(const ModelInfo& info);
 // Throws Error(kUnsupportedModel) for an encoder-decoder, which only generate() supports.
 void check_one_text(const ModelInfo& info);
 // Checks the target of an explanation for an input of `tokens` tokens. Throws Error(kUnsupportedModel) for a model
 // without a head, Error(kUsage) for a target with equal labels or with a class, token or position that does not exist.
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens);
-// Checks a target for each input.
 template <typename Input>
 void check_targets(const ModelInfo& info, std::span<const Input> inputs, std::span<const ScoreTarget> targets) {
   if (targets.size() != inputs.size()) {
@@ -51,13 +46,12 @@ void check_pixel_input(const ModelInfo& info, const PixelInput& input, const Run
 // Makes the checks that concern a single image. `shape` is that of `pixels`.
 void check_pixels(const ImageInfo& image, const Shape& shape, std::span<const float> pixels);
 
-// Throw Error(kUsage) for an image model or for a text model, respectively. For callers that also read a tokenizer or
-// an image, and would otherwise report only that it is missing.
+// Throw Error(kUsage) for an image or a text model; callers would otherwise report a missing tokenizer or image.
 void check_takes_text(const ModelInfo& info);
 void check_takes_pictures(const ModelInfo& info);
 
-// Returns the position at which a decoder makes its prediction for a whole text of at least one token: the last token
-// or, for a classifier, the last one that is not ModelInfo::padding.
+// Returns the position at which a decoder predicts for a whole text of at least one token: the last one or, for a
+// classifier, the last that is not ModelInfo::padding.
 std::size_t reading_position(const ModelInfo& info, std::span<const std::int64_t> ids);
 
 // Returns the position embedding's row for each token: 0, 1, 2, ...; or, with a padding id p, p + 1, p + 2, ... for the

@@ -27,22 +27,19 @@ double largest_difference(std::span<const std::type_identity_t<T>> a, std::span<
   return largest;
 }
 
-// Returns the largest absolute value.
 inline double largest(std::span<const float> values) {
   double result = 0.0;
   for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
   return result;
 }
 
-// Expects tensors or views of the same shape, within `tolerance` times the largest expected number, or times 1 if that
-// is larger.
+// Expects the same shape, and values within `tolerance` times the largest expected number, or times 1 if larger.
 template <typename Found, typename Expected>
 void expect_close(const Found& found, const Expected& expected, double tolerance) {
   ASSERT_EQ(found.shape(), expected.shape());
   EXPECT_LE(largest_difference(found.span(), expected.span()), tolerance * std::max(1.0, largest(expected.span())));
 }
 
-// Expects them within `tolerance`.
 template <typename Found, typename Expected>
 void expect_within(const Found& found, const Expected& expected, double tolerance) {
   ASSERT_EQ(found.shape(), expected.shape());
@@ -58,7 +55,6 @@ void expect_same_bits(const Pass& pass, const std::vector<std::size_t>& others =
   }
 }
 
-// Returns `tokens` ids below `vocabulary`, using all of them before one repeats.
 inline std::vector<std::int64_t> spread_ids(std::size_t tokens, std::size_t vocabulary) {
   constexpr std::size_t kStride = 7919;
   std::vector<std::int64_t> ids;

@@ -1,5 +1,4 @@
-// Computes a model's predictions: its classes and the value of a target. The probabilities are those of
-// attribution/probabilities.h.
+// Computes a model's predictions, with attribution/probabilities.h: its classes and the value of a target.
 #pragma once
 
 #include <span>
@@ -10,8 +9,7 @@
 
 namespace attnflow {
 
-// Returns the value that `target` explains, in float64, from the logits that it concerns. Throws Error(kUsage) for a
-// label that the logits do not have.
+// Returns the value that `target` explains, in float64. Throws Error(kUsage) for a label without a logit.
 double target_value(const ScoreTarget& target, std::span<const float> logits);
 
 // Returns predictions for info.labels, which exclude each other unless info.multi_label.

@@ -20,7 +20,6 @@ using Json = nlohmann::json;
 constexpr double kLargestTheta = 1e12;
 constexpr double kLargestRotaryFactor = 1e6;
 
-// Reads what determines a rotary embedding: its own settings, and others of the configuration.
 class RotaryReader {
  public:
   RotaryReader(const ConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width)
@@ -32,8 +31,7 @@ class RotaryReader {
     const std::string_view theta = architecture_.keys.rotary_theta;
     const std::string_view local_theta = architecture_.keys.local_rotary_theta;
     if (!theta.empty()) {
-      // The settings are in "rope_scaling" (transformers 4, next to "rope_theta") or "rope_parameters" (transformers
-      // 5).
+      // transformers 4 has them in "rope_scaling", next to "rope_theta"; transformers 5 in "rope_parameters".
       const Json former = object_of(reader_, "rope_scaling");
       const Json stated = object_of(reader_, "rope_parameters");
       global = former.empty() ? stated : former;
@@ -84,7 +82,7 @@ class RotaryReader {
 
   std::size_t longest() const { return reader_.size(architecture_.keys.positions); }
 
-  // The original training length. If it is given outside the rotary settings (Phi 3), it overrides them.
+  // The original training length. Given outside the rotary settings (Phi 3), it overrides them.
   std::size_t first_length(const ConfigReader& rope) const {
     constexpr std::string_view kFirstLength = "original_max_position_embeddings";
     if (reader_.find(kFirstLength) != nullptr) return reader_.size(kFirstLength);
@@ -174,8 +172,8 @@ class RotaryReader {
     config.amplitude = rope.number_or("attention_factor", usual, 0.0, kLargestRotaryFactor);
   }
 
-  // Texts longer than the original training length have different factors, which change all of their angles: length_
-  // becomes the largest number of tokens for which the short factors apply.
+  // Texts beyond the original training length have other factors, which change all of their angles: length_ becomes the
+  // largest number of tokens for which the short factors apply.
   void read_longrope(const ConfigReader& rope, RotaryConfig& config) {
     constexpr std::string_view kFactors = "short_factor";  // one for each pair of a head's numbers
     config.scaling = RotaryConfig::Scaling::kEach;

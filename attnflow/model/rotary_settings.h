@@ -1,8 +1,7 @@
 // Reads the settings of rotary position embeddings from a decoder's config.json; not part of the library's interface.
 //
-// Versions 4 and 5 of transformers keep them under different keys, and types of scaling add their own: default, linear,
-// llama3, yarn, longrope and dynamic are supported; everything else, and every key that none of them reads, is refused
-// by name.
+// Versions 4 and 5 of transformers use different keys, and types of scaling add their own: default, linear, llama3,
+// yarn, longrope and dynamic. Everything else, and every key that none of them reads, is refused by name.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,7 @@ struct RotarySettings {
   std::size_t length = 0;  // maximum tokens for which they are valid; 0: any number
 };
 
-// `head_width`: numbers of a head. Throws Error(kBadFile) for values that are wrong, Error(kUnsupportedModel) for
-// settings that are not supported.
+// `head_width`: numbers of a head. Throws Error(kBadFile) for wrong, Error(kUnsupportedModel) for unsupported settings.
 RotarySettings read_rotary(const ConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width);
 
 // Reads which layers rotate queries and keys.

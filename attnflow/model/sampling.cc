@@ -9,7 +9,7 @@
 namespace attnflow {
 namespace {
 
-// Returns the largest logit's index. -inf is allowed: a model may rule a token out.
+// A logit of -inf is allowed: a model may rule a token out.
 std::size_t largest_logit(std::span<const float> logits) {
   std::size_t best = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {

@@ -26,8 +26,8 @@ void check(const StoredTensor& stored, const Shape& shape, std::string_view shap
   }
 }
 
-// Whether `name` is a buffer: numbers that follow from the config (sinusoidal positions, indices), the token that
-// stands for hidden patches in training, or unused tensors in files from fairseq and Mesh TensorFlow.
+// Whether it holds numbers that follow from the config (sinusoidal positions, indices), the token for hidden patches in
+// training, or unused tensors in files from fairseq and Mesh TensorFlow.
 bool is_buffer(std::string_view name) {
   const auto is = [&](std::string_view buffer) {
     return name == buffer || (name.ends_with(buffer) && name[name.size() - buffer.size() - 1] == '.');

@@ -37,7 +37,6 @@ const std::vector<Way>& ways() {
   return all;
 }
 
-// Reads the files that an explanation and a conversation need.
 void open(const std::string& folder) {
   const Folder found = find_model(folder);
   const ModelFiles files(found);

@@ -1,4 +1,3 @@
-// config.json and tensors of vision transformers.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -193,7 +192,6 @@ TEST(VisionConfig, RefusesByName) {
   EXPECT_NO_THROW(parse(with(vit(), "head_dim", 8)));
 }
 
-// Tensors in the files that the model does not use.
 bool is_unused(const std::string& name) {
   return name.find("pooler") != name.npos || name.find("mask_token") != name.npos;
 }
@@ -261,7 +259,6 @@ TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
     SCOPED_TRACE(type);
     for (const PlannedTensor& tensor : plan) EXPECT_TRUE(tensor.name.starts_with("vision_model."));
     expect_each_needed(copy, plan);
-    // Tensors for text and those after the layers are not needed; a classifier is found if there is one.
     copy.edit_weights([](WeightsFile& more) {
       for (const char* name : {"text_model.final_layer_norm.weight", "visual_projection.weight", "logit_scale",
                                "vision_model.head.probe"}) {
@@ -306,8 +303,7 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
     const std::string prefix(weights.config.architecture->prefix);
     for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
       if (is_unused(tensor)) continue;
-      // A base model alone is stored without the prefix, which plans have; transformers 5 does the same for MSN's
-      // layers.
+      // A base model, and in transformers 5 MSN's layers, are stored without the prefix that plans have.
       const bool bare = golden.at("head") == "none" || tensor.starts_with("encoder.");
       stored.insert({(bare ? prefix : "") + tensor, about.shape});
     }
@@ -356,7 +352,6 @@ TEST(VisionWeights, WhichHead) {
   EXPECT_EQ(head_of("deit_teacher", {"DeiTForImageClassification"}, keep).info.head, ModelHead::kNone);
   EXPECT_EQ(head_of("deit_classification", {"DeiTForMaskedImageModeling"}, keep).info.head, ModelHead::kNone);
   EXPECT_EQ(head_of("vit_classification", {"ViTModel"}, keep).info.head, ModelHead::kClassification);
-  // Class names that config.json does not set.
   const ModelCopy copy(golden_vision(), "dinov2_classification");
   copy.edit_config([](Json& config) { config.erase("id2label"); });
   EXPECT_EQ(find_encoder_weights(copy.path()).info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
