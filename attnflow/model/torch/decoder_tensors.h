@@ -21,7 +21,6 @@ struct DecoderTensors {
 
   // Returns the input of the first layer for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
-  // Sets the rotation angles of positions from `begin` on in `ops`.
   template <typename Ops>
   void turn(Ops& ops, std::size_t begin, std::size_t count) const {
     ops.rotation = rotation(config.rotary, frequencies, begin, count);
