@@ -1,7 +1,7 @@
 // The reference for measuring `attnflow explain`: links libtorch like any other program, runs the encoder once, keeps
 // no attention, and prints the process's peak memory.
 //
-//   attnflow_bare_forward MODEL_FOLDER TOKENS   an image model ignores TOKENS and gets a black image of its training size
+//   attnflow_bare_forward MODEL_FOLDER TOKENS   (an image model ignores TOKENS and gets a black image)
 #include <fmt/format.h>
 #include <sys/resource.h>
 
