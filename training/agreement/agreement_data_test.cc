@@ -15,8 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// Documents of random simple sentences, with several usable verbs, repeated prefixes, more singular ones, many
-// pronouns.
+// Random simple sentences: several usable verbs, repeated prefixes, more singular ones, many pronouns.
 std::vector<ProseDocument> random_prose(std::size_t documents, std::size_t sentences, std::uint64_t seed) {
   const std::vector<std::string> nouns = {"key", "cabinet", "cell", "nurse",  "book",  "house",  "cat",  "lamp",
                                           "law", "state",   "sea",  "letter", "field", "window", "idea", "author"};

@@ -17,7 +17,6 @@ constexpr double kEndShare = 0.25;
 constexpr std::size_t kFewestVerbs = 12;
 constexpr double kVerbShare = 0.85;
 
-// Singulars, each followed by its plural.
 constexpr std::string_view kIrregular =
     "man men woman women child children person people foot feet tooth teeth goose geese mouse mice louse lice "
     "ox oxen criterion criteria phenomenon phenomena bacterium bacteria medium media memorandum memoranda "

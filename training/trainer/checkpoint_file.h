@@ -31,8 +31,7 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingCheckpoint
 // Error(kUsage) when its settings are not `settings` (the message shows both).
 std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& path, const std::string& settings);
 
-// Returns an interrupted run's checkpoint, reported through `say` (with its phase if `names_phase`), or one without
-// phase.
+// Returns an interrupted run's checkpoint, reported through `say` (with its phase if `names_phase`), or a new one.
 TrainingCheckpoint find_checkpoint(const std::filesystem::path& path, const std::string& settings, bool names_phase,
                                    const std::function<void(const std::string&)>& say);
 

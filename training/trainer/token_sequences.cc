@@ -22,7 +22,6 @@ TrainingBatch padded(const std::vector<TokenIds>& rows) {
   return batch;
 }
 
-// A sequence with masks, and the original tokens there.
 struct MaskedRow {
   TokenIds ids;
   std::vector<std::size_t> positions;

@@ -35,7 +35,6 @@ std::unique_ptr<Trainer> make(const std::string& name, double dropout = 0.0, std
   return make_trainer(find_encoder_weights(test::golden_models() / name), options);
 }
 
-// Returns `rows` random sequences of 2 to `length` tokens with random answers.
 TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length, std::size_t labels) {
   TrainingBatch batch;
   batch.rows = rows;

@@ -2,8 +2,7 @@
 //
 // The prompt is computed in chunks of 128 queries; keys and values are kept as float32. Flash attention is off with and
 // without a sink, so that both compute the same numbers. Weights stay quantized as in the file, and libllama rounds
-// their multiplicands to 8 bits if they are: attention is the quantized model's, to within the precision of its
-// arithmetic.
+// their multiplicands to 8 bits if they are: attention is the quantized model's, within its arithmetic's precision.
 //
 // A sink that wants the terms of layers receives them (terms_capture.h) for architectures whose layers decompose into
 // terms; others are rejected before anything is computed.

@@ -2,8 +2,7 @@
 //
 //   attnflow_generation_benchmark MODEL.gguf MODE TEXT_FILE PROMPT_TOKENS TOKENS [THREADS]
 //
-// Processes the first tokens of a text, generates tokens greedily, and prints wall and CPU times of both as JSON.
-// Modes:
+// Processes the first tokens of a text, generates greedily, and prints wall and CPU times of both as JSON. Modes:
 //
 //   bare     libllama by itself with the settings of the backend (no flash attention), no callback
 //   plain    the backend without a sink

@@ -14,15 +14,13 @@
 
 namespace attnflow {
 
-// Initializes the library once per program. Throws Error(kUnsupportedModel) if it needs instructions that this
-// processor lacks.
+// Initializes the library once. Throws Error(kUnsupportedModel) if this processor lacks instructions that it needs.
 void start_llama_library();
 
 // Returns the error that the library reported on this thread since the last call, in one line, or an empty string. Its
 // messages go nowhere else.
 std::string take_llama_error();
 
-// Returns libllama's warnings on this thread since the last call.
 LlamaWarnings take_llama_warnings();
 
 // Runs `action` on this thread, and turns a failure of the library's assertions, which would end the program, into

@@ -23,8 +23,7 @@ inline std::filesystem::path golden_gguf() { return golden_folder("gguf"); }
 
 inline nlohmann::json gguf_index() { return nlohmann::json::parse(get(golden_gguf() / "index.json")); }
 
-// Transformers also computes in float32. libllama's GELU for Gemma is a half-precision table with steps of 5e-4 of a
-// value.
+// libllama's GELU for Gemma is a half-precision table, in steps of 5e-4 of a value; transformers' is in float32.
 inline DecoderTolerance gguf_tolerance(const std::string& model) {
   return model == "gemma2" ? DecoderTolerance{2e-3, 1e-2} : DecoderTolerance{};
 }

@@ -13,8 +13,7 @@ namespace {
 using internal::class_at;
 using internal::skip_spaces;
 
-// Returns the location of `piece` if the text from `at` on begins with it, apart from a space that the tokenizer added
-// in front, or white space that it dropped.
+// Finds `piece` at `at` in the text, apart from a space that the tokenizer added or white space that it dropped.
 std::optional<ByteRange> match_at(std::string_view text, std::size_t at, std::string_view piece) {
   for (const std::size_t begin : {at, skip_spaces(text, at)}) {
     if (text.substr(begin).starts_with(piece)) return ByteRange{begin, begin + piece.size()};

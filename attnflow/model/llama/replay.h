@@ -35,16 +35,15 @@ struct LayerScores {
   std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all keys from there to its own
 };
 
-// Collects the scores of a sequence that is run from its start; in every chunk and layer, checks that the last row can
-// be recomputed.
+// Collects the scores of a sequence run from its start; in every chunk and layer, checks that the last row
+// can be recomputed.
 class ScoreRecorder {
  public:
   ScoreRecorder(std::string source, std::size_t layers) : source_(std::move(source)), layers_(layers) {}
 
   // The node q k' of a layer (from 1), once computed; its sources are still in place.
   void scores(std::size_t layer, const ggml_tensor& node);
-  // The softmax node of a layer, once computed; its mask is still in place. `attention` [head, query, key] is its
-  // result.
+  // Its softmax node, once computed; its mask is still in place. `attention` is its result [head, query, key].
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
 
   std::vector<LayerScores> take() { return std::move(layers_); }

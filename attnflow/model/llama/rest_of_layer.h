@@ -46,7 +46,6 @@ class RestOfLayer {
 // Records one layer after another.
 class RestRecorder {
  public:
-  // Starts with a layer's y.
   void begin(const ggml_tensor& y);
   // Adds the nodes after it, in order.
   void add(const ggml_tensor& node);

@@ -28,8 +28,7 @@ std::string size_text(double bytes) {
                                : fmt::format("{:.1f} GiB", bytes / (1024.0 * kMiB));
 }
 
-// The cache of keys and values; a chunk's scores and weights; its logits, twice; a layer's activations, which are
-// small.
+// The cache of keys and values; a chunk's scores and weights; its logits, twice; a layer's activations (small).
 double context_bytes(const LlamaWeights& weights, std::size_t positions) {
   const ModelInfo& info = weights.info;
   const auto number = [](std::size_t count) { return static_cast<double>(count); };
@@ -51,8 +50,8 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
   if (max_threads_ > 1) {
     // Without its own pool, the library starts new threads for every run of nodes, many times per token.
     ggml_threadpool_params params = ggml_threadpool_params_default(max_threads_);
-    // They sleep between runs, at no measurable cost: choose_threads() would take a busy-waiting thread for another
-    // program's work.
+    // They sleep between runs, at no measurable cost: choose_threads() would take busy-waiting for other programs'
+    // work.
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {

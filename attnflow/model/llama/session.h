@@ -39,9 +39,8 @@ class LlamaSession {
   void reserve(std::size_t positions, const std::stop_token& stop_token);
 
   // Appends tokens, for which there must be room; `wanted` selects those whose logits are returned, [number wanted,
-  // vocabulary]. Attention goes to `sink` and `recorder` (either may be null). Any exception clears the sequence:
-  // Cancelled, Error(kUnsupportedModel) from AttentionCapture, the sink's exceptions, Error(kOther) when the library
-  // fails.
+  // vocabulary]. Attention goes to `sink` and `recorder` (may be null). Any exception clears the sequence: Cancelled,
+  // Error(kUnsupportedModel) from AttentionCapture, the sink's exceptions, Error(kOther) when the library fails.
   std::vector<float> append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
                             ScoreRecorder* recorder, const std::stop_token& stop_token,
                             const ProgressFunction& progress = {});

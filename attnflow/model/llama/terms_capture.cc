@@ -16,7 +16,7 @@ std::size_t ne(const ggml_tensor& tensor, std::size_t dimension) {
   return static_cast<std::size_t>(tensor.ne[dimension]);
 }
 
-// Whether it is a leaf of the graph other than an input, i.e. a weight.
+// A leaf of the graph other than an input.
 bool is_weight(const ggml_tensor* tensor) {
   return tensor != nullptr && tensor->op == GGML_OP_NONE && tensor->view_src == nullptr &&
          (tensor->flags & GGML_TENSOR_FLAG_INPUT) == 0;

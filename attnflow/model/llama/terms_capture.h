@@ -48,8 +48,7 @@ class TermsCapture {
   void begin(std::size_t query_begin, std::size_t queries);
   // Call after it, with the number of layers.
   void end(std::size_t layers);
-  // The softmax node of a layer (from 1), once computed; `attention` [head, query, key] is its result and outlives the
-  // layer.
+  // The softmax node of a layer (from 1), once computed; its result `attention` [head, query, key] outlives the layer.
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
   // Receives each node other than softmax, in order; returns whether its result is wanted. An unsupported node sets
   // problem(); after that nothing is wanted.
@@ -57,8 +56,7 @@ class TermsCapture {
   // A requested node, once computed. Returns true when the layer is complete.
   bool receive(const ggml_tensor& node);
 
-  // Returns the completed layer, valid until the next begin(), weights() or terms(). Throws as
-  // OutputProjections::get().
+  // The completed layer, valid until the next begin(), weights() or terms(). Throws as OutputProjections::get().
   LayerTerms terms();
   // Why this model's layers do not decompose ("a norm behind the output projection of layer 1"), or empty. Never reset.
   const std::string& problem() const { return problem_; }
@@ -81,7 +79,6 @@ class TermsCapture {
   int thread_count_ = 1;
   ggml_threadpool* threads_ = nullptr;
 
-  // State of the current chunk.
   std::size_t query_begin_ = 0;
   std::size_t queries_ = 0;
   std::size_t layers_seen_ = 0;

@@ -57,7 +57,6 @@ constexpr std::array kDropped = {
     Dropped{"unknown type", "only a name for the file's quantization is missing"},
 };
 
-// "load: missing ..." without the function name.
 std::string_view without_function(std::string_view message) {
   std::size_t colon = message.find(": ");
   if (colon == std::string_view::npos && message.ends_with(':')) colon = message.size() - 1;  // an empty line

@@ -149,8 +149,7 @@ TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   }
 }
 
-// Identical patches without positions have the same value vector, so the weight on each of them has the same effect on
-// the score. The head reads only the class token, so the last layer's other queries have no effect.
+// Identical patches without positions have one value vector, so all weights on them have the same effect on the score.
 TEST(AttentionGradients, AreOneForKeysOfOneValue) {
   const Json config = {{"model_type", "vit"},      {"hidden_size", 16}, {"num_hidden_layers", 1},
                        {"num_attention_heads", 2}, {"image_size", 12},  {"patch_size", 4},

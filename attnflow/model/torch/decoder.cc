@@ -36,8 +36,7 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// Cuts `tokens` tokens after `past` others into chunks, each with as many queries as fit with their attention to all
-// keys.
+// Cuts `tokens` tokens after `past` others into chunks of as many queries as fit with their attention to all keys.
 std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
   std::vector<Chunk> chunks;
   for (std::size_t begin = past; begin < past + tokens; begin += chunks.back().count) {
@@ -345,7 +344,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return wanted;
   }
 
-  // Runs tokens [done, done + count) of the pass: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
     ChunkOps ops(sequence_->cache, begin, device_, threads_, pass.sink);

@@ -59,9 +59,8 @@ struct AttentionTask {
 // The last key is the last query's own; `key_begin` and `query_begin` are the positions of the first key and query.
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
 
-// On a CPU, computes tiles of a head and some queries, holding only their scores in memory: [64, begin + n] for each
-// thread. The tiles, and so the bits of results, are the same whether or not attention is requested. Other devices
-// divide the work themselves.
+// On a CPU, computes tiles of a head and some queries, holding only their scores: [64, begin + n] for each thread. The
+// bits of results do not depend on whether attention is requested. Other devices divide the work themselves.
 void attend(const AttentionTask& task, std::size_t threads);
 
 }  // namespace attnflow::internal

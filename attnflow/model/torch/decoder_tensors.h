@@ -28,7 +28,6 @@ struct DecoderTensors {
   }
   std::vector<LayerForm> forms() const;
   at::Device device() const { return word_embedding.device(); }
-  // Runs x [1, T, hidden] through all layers. Throws Cancelled.
   template <typename Ops>
   at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {
     for (std::size_t index = 0; index < config.layers; ++index) {

@@ -248,7 +248,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
                    info_.name);
   }
 
-  // Returns the target's value, from the last hidden states [1, T, hidden] of a sequence of `tokens`.
+  // `hidden`: the last hidden states [1, T, hidden] of a sequence of `tokens`.
   at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
                       std::size_t tokens) const {
     if (info_.head == ModelHead::kClassification) {
@@ -262,7 +262,6 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
   }
 
-  // Applies the head to the last hidden states, [1, n, hidden].
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
     if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
     if (info_.head == ModelHead::kQuestionAnswering) return {to_host(forward.predict_answers(hidden))};

@@ -72,8 +72,7 @@ class JointOps : public internal::BlockedOps {
   JointOps(at::Device device, std::size_t threads, internal::OneRow one_row, JointRows& rows)
       : BlockedOps(device, threads, one_row), rows_(rows) {}
 
-  // Returns the context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are
-  // wanted.
+  // The context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are wanted.
   at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
     task.queries = query.view({query.size(1), -1});
     task.context = at::empty_like(task.queries);
@@ -248,7 +247,6 @@ class TorchEncoderDecoder final : public Decoder {
     source_tokens_ = ids.size();
   }
 
-  // Returns the logits of the token after those.
   Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
     TargetOps ops(cache_, source_, target_tokens_, device_, threads_, rows, encoder_.config.layers);

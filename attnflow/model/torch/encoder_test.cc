@@ -148,8 +148,7 @@ TEST(Encoder, SameInputSameBitsAlbert) {
   expect_same_bits(std::filesystem::path(data) / "albert-uspto", {454});
 }
 
-// Without positions, k copies of a sequence get the attention of one, divided by k for each copy. One is computed in
-// one block, k in many.
+// Without positions, k copies of a sequence, in many blocks, get the attention of one, in one block, divided by k.
 TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   constexpr std::size_t kTokens = 6;
   constexpr std::size_t kCopies = 76;
@@ -232,7 +231,7 @@ TEST(Encoder, DamagedFilesAreRefusedBeforeTheBackendSeesThem) {
 }
 
 TEST(Encoder, DeviceThatIsNotThereIsRefused) {
-  // Does not exist on any machine, whichever libtorch is used.
+  // Exists on no machine.
   expect_error(ErrorKind::kUsage, {"cuda:99", "expected"},
                [] { ModelFiles(test::golden_models() / "bert_base").load_encoder({.device = "cuda:99"}); });
 }

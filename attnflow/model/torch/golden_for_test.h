@@ -21,8 +21,7 @@
 
 namespace attnflow::test {
 
-// Float32 sums in a different order differ by about 1e-6 after a dozen layers; the project's bounds allow for other
-// BLASes.
+// Float32 sums in a different order differ by about 1e-6 after a dozen layers; the bounds allow for other BLASes.
 inline constexpr double kAttentionTolerance = 2e-5;
 inline constexpr double kPredictionTolerance = 1e-4;
 // Relative to the largest gradient if that is above 1. Golden gradients are in float64; where PyTorch's float32 pass is

@@ -141,8 +141,8 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   });
 }
 
-// With norms before blocks, adding a number to all dimensions of an embedding has no effect, so the sum over dimensions
-// is no score (attnflow/evaluate/importance.h).
+// With norms first, adding a number to all dimensions changes nothing, so their sum is no score
+// (evaluate/importance.h).
 TEST(Gradients, DimensionsSumToZeroWhereNormsComeFirst) {
   for (const GoldenClassifier& golden : classifiers()) {
     const std::unique_ptr<Encoder> model = load(golden.name);

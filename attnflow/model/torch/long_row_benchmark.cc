@@ -7,8 +7,7 @@
 //          (rollout/replay_rollout.h)
 //   check  compares that row with that of the full rollout, whose matrices it builds: short prompts only
 //
-// The decoder comes from the backend's shared object. Prints wall and CPU times, excluding loading, and peak memory as
-// JSON.
+// The decoder comes from the backend's shared object. Prints JSON: wall and CPU times without loading, and peak memory.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
