@@ -184,7 +184,7 @@ bool AgreementRules::is_nominal(std::size_t at) const {
   return (word.size() > 5 && word.ends_with("ing")) || has_noun_ending(word);
 }
 
-// Unknown to the lexicon: then the number of the last noun is unknown.
+// Whether the word, unknown to the lexicon, looks like a noun: then the last noun's number is unknown.
 bool AgreementRules::may_be_noun(std::size_t at) const {
   const std::string& word = text(at);
   if (word.size() < 4 || has(at, kPunctuation) || classes_[at] != 0) return at > 0 && is_capitalized(at);

@@ -37,7 +37,7 @@ struct FashionSetup {
   std::string settings;  // JSON: options and data, which identify a checkpoint
 };
 
-// Returns a model card in Markdown, with a model collection's header. Accuracies have 95% intervals (Wilson).
+// A model card in Markdown, with the header that model collections read; accuracies have 95% intervals (Wilson).
 std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions& options,
                          const TrainingCheckpoint& checkpoint, const FashionResults& results);
 

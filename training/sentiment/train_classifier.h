@@ -1,10 +1,10 @@
 // Trains a sentence classifier on labeled sentences: `attnflow-train sentiment`.
 //
-// The encoder is a small DistilBERT (layer norms after each half of a layer, classification head with relu), whose
-// random initial weights need no pre-training and whose vocabulary is learned from the training sentences.
-// Alternatively it starts from every other layer of a BERT (every_other_layer.h), with BERT's size and vocabulary. It
-// is meant for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers trained
-// on more text. The weights kept are those after the epoch with the best validation accuracy.
+// The encoder is a small DistilBERT (layer norms after each half of a layer, classification head with relu) with random
+// initial weights, so no pre-trained one is needed, and a vocabulary learned from the training sentences. Alternatively
+// it starts from every other layer of a BERT (every_other_layer.h), with BERT's size and vocabulary. It is meant for
+// experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers trained on more
+// text. The weights kept are those after the epoch with the best validation accuracy.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Converts libllama's warnings to notes.
 //
 // The library writes its warnings for a terminal: with a function name in front, one line for each token, boxes of
-// asterisks. Here each kind becomes one note, in this project's words if known. Warnings about issues that cannot
-// change tokens or numbers here are dropped, by name.
+// asterisks. Here each kind becomes one note, in this project's words if known, otherwise unchanged. Warnings about
+// issues that cannot change tokens or numbers here are dropped, by name.
 #pragma once
 
 #include <llama.h>
