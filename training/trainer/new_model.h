@@ -29,6 +29,7 @@ struct EncoderShape {
   std::string activation = "gelu_new";
 };
 
+// A ViT (Dosovitskiy et al., ICLR 2021) for square images and patches.
 struct VitShape {
   std::size_t layers = 4;
   std::size_t heads = 4;
@@ -59,7 +60,7 @@ std::string new_preprocessor_config(const VitShape& shape, const std::vector<dou
                                     const std::vector<double>& deviation);
 
 // Returns initial weights: embeddings normal with deviation 0.02 (as in GPT-2), other matrices with 0.5 / sqrt(inputs),
-// layer norms 1 and 0, biases 0. A generator seeded by its name starts each tensor the same under any head.
+// layer norms 1 and 0, biases 0. Each tensor's generator is seeded by its name, so it starts the same under any head.
 WeightMap first_weights(const ModelConfig& config, ModelHead head, std::size_t classes, std::uint64_t seed);
 
 // Replaces the weights that `from` has under the same name and shape.
@@ -68,7 +69,7 @@ void take_weights(WeightMap& weights, const WeightMap& from);
 // Writes `folder`/config.json and model.safetensors, each completely or not at all; creates the folder. kF32 or kF16.
 void write_model(const std::filesystem::path& folder, const std::string& config, const WeightMap& weights, DType dtype);
 
-// Also writes the initial weights to `folder`.
+// Creates a trainer of a model that starts from `weights`, which it also writes to `folder`.
 std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, const std::string& config,
                                        const WeightMap& weights, double dropout, std::size_t threads);
 

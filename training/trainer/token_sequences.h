@@ -36,7 +36,7 @@ TrainingBatch labelled_batch(const LabelledSequences& sequences, const Shard& sh
 // of those become the mask, 10% a random ordinary token, and 10% stay; the model has to predict the original tokens.
 //
 // Focus tokens (verbs that are marked for number, pronouns) are chosen more often, because the models are evaluated on
-// them. With probability `cut_share`, a sequence with one after its first two words is cut directly after it and it is
+// them. With probability `cut_share`, a sequence with one after its first two words is cut directly after it, with it
 // masked: the model must guess it from the tokens before it.
 struct MaskingOptions {
   std::uint64_t seed = 1;

@@ -14,7 +14,8 @@
 
 namespace attnflow {
 
-// Initializes the library once. Throws Error(kUnsupportedModel) if this processor lacks instructions that it needs.
+// Initializes the library, once per program. Throws Error(kUnsupportedModel) if this processor lacks instructions that
+// it was built for.
 void start_llama_library();
 
 // Returns the error that the library reported on this thread since the last call, in one line, or an empty string. Its

@@ -48,8 +48,8 @@ class Blocks {
 // program that uses libtorch itself may have changed the setting.
 void keep_calls_on_one_thread();
 
-// Calls body(block) for every block in [0, count) on up to `threads` threads, in inference mode, with library calls
-// kept on each thread.
+// Calls body(block) for every block in [0, count) on up to `threads` threads, each in inference mode, with its
+// library calls kept on that thread.
 void split_work(std::size_t threads, std::int64_t count, const std::function<void(std::int64_t block)>& body);
 
 }  // namespace attnflow::internal
