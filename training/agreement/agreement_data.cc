@@ -16,7 +16,7 @@
 namespace attnflow {
 namespace {
 
-// Independent random streams of the seed, so that one option does not change the other draws.
+// Independent random streams, so that one option does not change the other draws.
 enum Stream : std::uint64_t { kSources = 1, kSentences = 16, kBalance = 32, kPronouns = 48 };
 
 enum class Part : std::size_t { kTrain, kValidation, kTest, kNone };
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 3> kPartNames = {"training", "validation"
 
 std::string_view name_of(Part part) { return kPartNames[static_cast<std::size_t>(part)]; }
 
-// Mean number of words per sentence, split at white space, because only an ordering of styles is needed.
+// Counts words split at white space, because only an ordering of styles is needed.
 double mean_sentence_length(const ProseDocument& document) {
   std::size_t sentences = 0;
   std::size_t spaces = 0;
@@ -35,7 +35,7 @@ double mean_sentence_length(const ProseDocument& document) {
   return sentences == 0 ? 0 : static_cast<double>(spaces) / static_cast<double>(sentences);
 }
 
-// Groups documents by mean sentence length into strata of about equal bytes, each in random order.
+// Documents in strata of about equal bytes by mean sentence length, each in random order.
 std::vector<std::vector<std::size_t>> strata_of(const std::vector<ProseDocument>& documents, std::uint64_t seed) {
   constexpr std::size_t kStrata = 4;
   std::vector<double> length;
@@ -67,8 +67,7 @@ std::vector<std::vector<std::size_t>> strata_of(const std::vector<ProseDocument>
 void draw(const std::vector<ProseDocument>& documents, const std::vector<std::vector<std::size_t>>& strata, Part part,
           std::uint64_t bytes, std::vector<Part>& parts) {
   std::uint64_t taken = 0;
-  // A single document of more than two fifths of the split would dominate its style, so the first round skips such
-  // documents.
+  // A document above two fifths of the split would dominate its style: the first round skips those.
   for (const std::uint64_t largest : {bytes * 2 / 5, bytes}) {
     bool more = true;
     while (more) {
@@ -160,7 +159,6 @@ class SplitBuilder {
     }
   }
 
-  // Balances the numbers and limits pronoun subjects. Preserves the order.
   void finish() {
     std::sort(split_.sources.begin(), split_.sources.end());
     std::vector<AgreementExample>& examples = split_.examples;
@@ -209,7 +207,6 @@ class SplitBuilder {
     return internal::quote_names(names);
   }
 
-  // Chooses one of the sentence's verbs with a noun subject.
   void choose_one() {
     split_.counts.pronoun +=
         std::erase_if(sites_, [](const internal::AgreementSite& site) { return site.pronoun_subject; });

@@ -3,34 +3,32 @@
 // Problem. Given a sentence up to, but not including, a verb that is marked for number, predict whether the verb is
 // singular or plural ("The key to the cabinets" -> singular): the task of Linzen, Dupoux and Goldberg, "Assessing the
 // Ability of LSTMs to Learn Syntax-Sensitive Dependencies" (TACL 2016), on which Abnar and Zuidema (ACL 2020) trained
-// their verb-number model. They took the examples from parsed text. There is no parser here, so a sentence gives an
+// their verb-number model. Their examples came from parsed text. There is no parser here, so a sentence gives an
 // example only if a cautious set of rules is sure that the word is a finite verb whose subject is in the prefix.
 //
 // Verbs. is/are, was/were, has/have, does/do before "not", and present-tense verbs from a list whose two forms are
 // rarely nouns, adjectives or past forms (agreement_verbs). The label is the number of the form that the author wrote.
 //
-// Rules. Each rule looks at the words around the verb and at the pair of forms to which the verb belongs, never at
-// which of the two forms occurs. So exclusion says nothing about the label, and no rule can create a shortcut for a
-// model to learn. AgreementCounts lists them one by one.
-//
-// They exclude about half of the verbs. By manual inspection, at most 1 in 100 of the remaining labels is wrong.
+// Rules. Each rule looks at the words around the verb and at the pair of forms to which it belongs, never at which of
+// the two occurs. So exclusion says nothing about the label, and no rule can create a shortcut for a model to learn.
+// AgreementCounts lists them. They exclude about half of the verbs; by manual inspection, at most 1 in 100 of the
+// remaining labels is wrong.
 //
 // Attractor. The last noun of the prefix differs in number from the verb: the case in which the noun nearest to the
-// verb misleads. If the last word that looks like a noun is not in the noun lexicon, the example does not count as
-// having an attractor.
+// verb misleads. An example whose last apparent noun is not in the lexicon does not count as having an attractor.
 //
-// Examples per sentence. Training uses every usable verb of a sentence; validation and test use at most one, drawn with
+// Examples per sentence. Training uses every usable verb; validation and test use at most one of a sentence, drawn with
 // the seed, so that their examples are independent. No prefix (compared in lower case) occurs twice, within or across
 // splits: a duplicate is kept in test if it occurs there, otherwise in validation.
 //
-// Splits are whole documents, so nothing about a held-out source is seen in training, including by the lexicon. Unless
-// they are named, held-out sources are drawn with the seed: sources are ranked by their mean sentence length and cut
-// into strata of equal bytes, and each stratum in turn contributes a source until the share of bytes is reached, so
-// each split holds several styles.
+// Splits are whole documents, so training, and the lexicon, see nothing of a held-out source. Unless they are named,
+// held-out sources are drawn with the seed: sources are ranked by mean sentence length and cut into strata of equal
+// bytes, and each stratum in turn contributes a source until the share of bytes is reached, so each split holds several
+// styles.
 //
-// Balance. Each split has the same number of singular and plural examples: the surplus is dropped with the seed.
-// Pronoun subjects directly before the verb are trivial; they are excluded from validation and test, and make up at
-// most `pronoun_share` of the training part.
+// Balance. Each split has as many singular as plural examples: the surplus is dropped with the seed. Pronoun subjects
+// directly before the verb are trivial; they are excluded from validation and test, and make up at most `pronoun_share`
+// of training.
 //
 // Determinism: the same documents, options and seed give the same examples in the same order (by source, then by
 // position in the text; training shuffles them itself). Cost: O(bytes), about 6 MB per second on one thread.

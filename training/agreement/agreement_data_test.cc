@@ -15,8 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// Documents of random simple sentences, many with two or three usable verbs, with repeated prefixes, more singular than
-// plural ones and many pronouns.
+// Random simple sentences: several usable verbs, repeated prefixes, more singular ones, many pronouns.
 std::vector<ProseDocument> random_prose(std::size_t documents, std::size_t sentences, std::uint64_t seed) {
   const std::vector<std::string> nouns = {"key", "cabinet", "cell", "nurse",  "book",  "house",  "cat",  "lamp",
                                           "law", "state",   "sea",  "letter", "field", "window", "idea", "author"};
@@ -119,7 +118,6 @@ TEST(AgreementData, NoPrefixOccursTwice) {
   EXPECT_GT(data.train.counts.duplicate, 0U);
 }
 
-// About three sentences in four have noun subjects with a usable verb, and all of these have two such verbs.
 TEST(AgreementData, HeldOutSentencesGiveOneExampleAtMost) {
   const AgreementData data = build_agreement_data(prose());
   const auto nouns = [](const AgreementCounts& counts) { return counts.used + counts.balance + counts.duplicate; };

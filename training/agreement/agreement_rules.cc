@@ -176,7 +176,6 @@ bool AgreementRules::is_adverb(std::size_t at) const {
   return word.size() > 4 && word.ends_with("ly") && numbers_[at] == GrammaticalNumber::kUnknown && !is_capitalized(at);
 }
 
-// Whether the word can be the head of a subject.
 bool AgreementRules::is_nominal(std::size_t at) const {
   if (numbers_[at] != GrammaticalNumber::kUnknown || has(at, kPronoun | kPerson)) return true;
   if (at > 0 && is_capitalized(at)) return true;
@@ -185,7 +184,7 @@ bool AgreementRules::is_nominal(std::size_t at) const {
   return (word.size() > 5 && word.ends_with("ing")) || has_noun_ending(word);
 }
 
-// Whether the word is unknown to the lexicon but looks like a noun: then the number of the last noun is unknown.
+// Whether the word, unknown to the lexicon, looks like a noun: then the last noun's number is unknown.
 bool AgreementRules::may_be_noun(std::size_t at) const {
   const std::string& word = text(at);
   if (word.size() < 4 || has(at, kPunctuation) || classes_[at] != 0) return at > 0 && is_capitalized(at);
@@ -193,8 +192,7 @@ bool AgreementRules::may_be_noun(std::size_t at) const {
          has_noun_ending(word);
 }
 
-// Whether it is a full declarative sentence: begins with a capital letter, ends with a full stop, and shows no sign of
-// a reference, an address, a formula or a question.
+// Whether it is a full declarative sentence, without a sign of a reference, an address, a formula or a question.
 bool AgreementRules::is_sentence(std::string_view sentence) const {
   const std::vector<ProseWord>& words = *words_;
   if (words.size() < 4 || !is_capitalized(0)) return false;
@@ -262,7 +260,6 @@ AgreementRules::Verdict AgreementRules::judge(std::size_t at, const Verb& verb, 
   return judge_segment(context, verb);
 }
 
-// Applies the rules that do not depend on the subject.
 AgreementRules::Verdict AgreementRules::judge_surroundings(std::size_t at, const Verb& verb) const {
   const std::vector<ProseWord>& words = *words_;
   if (at < options_.min_words || at > options_.max_words) return &AgreementCounts::length;
@@ -324,7 +321,6 @@ AgreementRules::Verdict AgreementRules::find_before(std::size_t at, Context& con
   }
   if (i == 0) return &AgreementCounts::inverted;  // only adverbs
   context.before = i - 1;
-  // The clause begins after the nearest boundary.
   std::size_t begin = context.before + 1;
   while (begin > 0 && !has(begin - 1, kBoundary)) --begin;
   context.segment = begin;
@@ -365,7 +361,7 @@ AgreementRules::Verdict AgreementRules::judge_before(const Context& context, con
   return kUsable;
 }
 
-// who, which, that directly before the verb: the antecedent must directly precede them.
+// The antecedent must directly precede who, which or that.
 AgreementRules::Verdict AgreementRules::judge_relative(const Context& context) const {
   const std::size_t relative = context.before;
   const std::string& word = text(relative);
@@ -437,8 +433,7 @@ AgreementRules::Verdict AgreementRules::judge_segment(const Context& context, co
   return &AgreementCounts::undetermined;
 }
 
-// Whether the plural form here could be an infinitive, an imperative, a participle or a subjunctive (or, for was and
-// were, an unreal "were").
+// Whether the plural form could be an infinitive, imperative, participle or subjunctive (or "were" unreal).
 bool AgreementRules::may_be_base_form(const Context& context, const Verb& verb) const {
   using Kind = Verb::Kind;
   const auto back = [&](std::size_t n) { return context.verb > n ? context.verb - n : 0; };

@@ -40,7 +40,6 @@ class AgreementRules {
     enum class Kind { kBe, kPastBe, kHave, kDo, kParticiple, kLexical } kind;
     bool plural;
   };
-  // The words around one verb of the current sentence.
   struct Context {
     std::size_t verb = 0;
     std::size_t before = 0;   // the first word before the verb that is not an adverb, a comma or in brackets

@@ -71,7 +71,6 @@ TEST(AgreementRules, FindsVerbsWhoseSubjectStandsBefore) {
   }
 }
 
-// Sentences with one verb, which a rule excludes, and the count that must record it.
 TEST(AgreementRules, CountsWhyAVerbIsLeftOut) {
   using Member = std::size_t AgreementCounts::*;
   const std::vector<std::pair<std::string, Member>> kCases = {
@@ -130,7 +129,7 @@ TEST(AgreementRules, KeepsToTheLengths) {
   EXPECT_TRUE(find("The very, old cat is here.", options).prefixes.empty());
 }
 
-// No rule depends on the form: with the other form of the same verb in its place, the verdict is the same.
+// With the other form of the same verb in its place, the verdict is the same.
 TEST(AgreementRules, DoNotSeeTheLabel) {
   const Strings kTemplates = {"The key to the cabinets @ old.",
                               "The nurse wants to @ the key.",

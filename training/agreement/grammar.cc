@@ -20,7 +20,7 @@ constexpr std::size_t kFewestPairs = 20;
 
 using Forms = std::pair<std::string_view, std::string_view>;  // singular, plural
 
-// Determiners that fit both numbers come first, and are drawn three times out of four: they do not reveal the number.
+// Those that fit both numbers, and so do not reveal it, come first and are drawn three times out of four.
 constexpr std::array<std::string_view, 6> kDeterminers = {"the", "the", "the", "our", "their", "his"};
 constexpr std::array<std::string_view, 6> kSingularDeterminers = {"a", "a", "this", "that", "every", "each"};
 constexpr std::size_t kCoordinated = 4;  // number of them usable in coordination; "each dog and each cat" is singular
@@ -49,7 +49,6 @@ constexpr std::array<std::string_view, 10> kAdverbs = {"often",   "usually",  "a
                                                        "already", "probably", "still",  "certainly", "therefore"};
 constexpr std::array<Forms, 2> kBe = {{{"is", "are"}, {"was", "were"}}};
 
-// "an hour", "a use": cases in which the letter misleads about the sound.
 bool takes_an(std::string_view word) {
   for (const std::string_view beginning : {"hour", "honest", "honor", "honour", "heir"}) {
     if (word.starts_with(beginning)) return true;
@@ -65,7 +64,7 @@ class Grammar {
   Grammar(const std::vector<NounPair>& nouns, std::size_t count, Random& random)
       : nouns_(nouns), count_(count), random_(random) {}
 
-  // Returns a subject of the number `plural`; last_plural() is then the number of its last noun.
+  // last_plural() is then the number of its last noun.
   std::string subject(bool plural) {
     text_.clear();
     if (plural && random_.below(5) == 0) {
@@ -139,8 +138,8 @@ class Grammar {
   }
 
   // Directly after a modifier, it may be read as attached to the modifier's noun. An object relative clause suits
-  // either noun; in a subject relative clause the verb shows which noun is meant unless both have the same number, and
-  // then the label holds for both readings.
+  // either noun; in a subject relative clause the verb shows which is meant unless both have the same number, and then
+  // the label holds for both readings.
   void relative(bool plural) {
     append("that");
     if (flip()) {

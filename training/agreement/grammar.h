@@ -1,8 +1,8 @@
 // Generates sentences for subject-verb agreement from a small grammar, with nouns from a lexicon.
 //
 // Prose has few prefixes in which a noun of the other number occurs between subject and verb; a grammar generates any
-// number. Its sentences are grammatical but have no particular meaning. A training recipe mixes in a share of them and
-// says so; they are never part of validation or test.
+// number. Its sentences are grammatical but meaningless. A training recipe mixes in a share of them and says so; they
+// are never part of validation or test.
 //
 //   prefix      := subject adverb?
 //   subject     := phrase(n) tail(n)                                   number n
@@ -34,8 +34,8 @@ struct GrammarOptions {
 };
 
 // Returns `count` examples with source "grammar", whose verb is the form of "to be" that would follow. The counts of
-// the four kinds (singular or plural, with or without attractor) differ by at most one. Deterministic; O(count).
-// Throws Error(kBadFile) when the lexicon has fewer than 20 pairs, because the text was too short.
+// the four kinds (singular or plural, with or without attractor) differ by at most one. Deterministic; O(count). Throws
+// Error(kBadFile) when the lexicon has fewer than 20 pairs, because the text was too short.
 std::vector<AgreementExample> grammar_examples(const NounLexicon& lexicon, const GrammarOptions& options);
 
 }  // namespace attnflow

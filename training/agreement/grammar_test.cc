@@ -13,7 +13,7 @@
 namespace attnflow::grammar_test {
 namespace {
 
-// Returns `nouns` invented nouns that end in a consonant, so that adding "s" gives a plural.
+// Invented nouns that end in a consonant, so that adding "s" gives a plural.
 NounLexicon lexicon_of(std::size_t nouns) {
   ProseDocument document;
   for (std::size_t i = 0; i < nouns; ++i) {

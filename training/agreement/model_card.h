@@ -16,7 +16,6 @@
 
 namespace attnflow {
 
-// Inputs for training on prose.
 struct ProseSetup {
   std::vector<ProseDocument> documents;
   AgreementData data;
@@ -47,7 +46,6 @@ std::string agreement_card(const ProseSetup& setup, const AgreementTrainingOptio
 std::string masked_card(const ProseSetup& setup, const AgreementTrainingOptions& options,
                         const TrainingCheckpoint& checkpoint);
 
-// Returns the recipe, sources, counts, history and results as JSON.
 std::string agreement_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,
                                     const TrainingCheckpoint& checkpoint, const AgreementResults& results);
 std::string masked_training_json(const ProseSetup& setup, const AgreementTrainingOptions& options,

@@ -11,14 +11,12 @@ namespace {
 using internal::word_set;
 using internal::WordSet;
 
-// As described in the header.
 constexpr std::size_t kFewest = 3;
 constexpr double kNounRatio = 2.0;
 constexpr double kEndShare = 0.25;
 constexpr std::size_t kFewestVerbs = 12;
 constexpr double kVerbShare = 0.85;
 
-// Singulars, each followed by its plural.
 constexpr std::string_view kIrregular =
     "man men woman women child children person people foot feet tooth teeth goose geese mouse mice louse lice "
     "ox oxen criterion criteria phenomenon phenomena bacterium bacteria medium media memorandum memoranda "
@@ -28,7 +26,7 @@ constexpr std::string_view kIrregular =
     "alumnus alumni vertebra vertebrae larva larvae alga algae antenna antennae formula formulae appendix appendices "
     "vertex vertices matrix matrices";
 
-// Compounds of man, woman and child take the same plural: gentleman, fisherwoman, schoolchild.
+// As in gentleman, fisherwoman, schoolchild.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kIrregularEndings = {{
     {"man", "men"},
     {"child", "children"},
@@ -75,7 +73,6 @@ bool is_adverb_or_participle(std::string_view word) {
 
 enum class Cue { kNone, kSingular, kNoun, kVerb };
 
-// The clue that a word gives about the next word.
 Cue cue_of(std::string_view word) {
   static const WordSet kSingular = word_set("a an another each every");
   static const WordSet kNoun = word_set(
@@ -90,7 +87,7 @@ Cue cue_of(std::string_view word) {
   return Cue::kNone;
 }
 
-// Returns the singulars to which a regular plural may belong, likeliest first.
+// The singulars to which a regular plural may belong, likeliest first.
 std::vector<std::string> regular_singulars(std::string_view plural) {
   std::vector<std::string> singulars;
   const auto without = [&](std::size_t n, std::string_view add) {

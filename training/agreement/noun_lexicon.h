@@ -1,8 +1,8 @@
 // Learns from text which English words are nouns, and their number.
 //
-// No dictionary is needed: the text itself shows which nouns are countable. A pair (singular s, plural p) is accepted
-// when p is a plural form of s (-s, -es, -ies, -ves, or a pair from the short list of irregular ones) and, counting how
-// often a word directly follows another,
+// The text itself, not a dictionary, shows which nouns are countable. A pair (singular s, plural p) is accepted when p
+// is a plural form of s (-s, -es, -ies, -ves, or a pair from the short list of irregular ones) and, counting how often
+// a word directly follows another,
 //   s occurs at least 3 times after a word that only a singular can follow (a, an, another, each, every),
 //   and p occurs at least 3 times in the text, and both occur more often after words that introduce a noun phrase
 //   (the, of, its, many, ...) than, 2 to 1, after words that introduce a verb (to, they, it, who, can, ...).

@@ -15,11 +15,10 @@
 
 namespace attnflow {
 
-// Returns the content of such a file. Tabs in a text become spaces, as they would in a tokenizer.
+// Tabs in a text become spaces, as they would in a tokenizer.
 std::string prefixes_tsv(const std::vector<AgreementExample>& examples);
 
-// Returns at most `count` of the examples, equally many singular and plural, drawn with the seed, in their original
-// order; 0: all.
+// Draws at most `count` examples (0: all) with the seed, equally many singular and plural, in their original order.
 std::vector<AgreementExample> draw_prefixes(const std::vector<AgreementExample>& examples, std::size_t count,
                                             std::uint64_t seed);
 
@@ -34,10 +33,9 @@ struct PrefixOptions {
 
 // Splits the prose by whole documents (agreement_data.h) and writes the prefixes of the test documents: those named,
 // else those held out when the model was trained, else randomly drawn ones. Reports through `say` how many there are,
-// which documents were drawn, and which of them the model was trained on.
-//
-// Throws as read_prose() and build_agreement_data() do; Error(kUsage) for an extension other than .tsv, fewer than
-// three documents, or a model without training.json; Error(kBadFile) for a damaged one.
+// which documents were drawn, and which of them the model was trained on. Throws as read_prose() and
+// build_agreement_data() do; Error(kUsage) for an extension other than .tsv, fewer than three documents, or a model
+// without training.json; Error(kBadFile) for a damaged one.
 void write_prefixes(const PrefixOptions& options, const std::function<void(const std::string&)>& say);
 
 }  // namespace attnflow

@@ -32,7 +32,7 @@ bool is_ascii_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 bool is_space(char32_t c) { return character_class(c) == CharacterClass::kSpace; }
 
-// Characters that BERT's normalizer drops: controls and format characters.
+// Controls and format characters, which BERT's normalizer drops.
 bool is_dropped(char32_t c) {
   return (is_control(c) && !is_space(c)) || c == 0xAD || (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) ||
          (c >= 0x2060 && c <= 0x2064) || c == 0xFEFF;
@@ -93,7 +93,6 @@ bool is_closing(char32_t c) {
 }
 bool is_terminator(char32_t c) { return c == '.' || c == '!' || c == '?' || c == 0x2026; }
 
-// Removes white space at both ends, including Unicode's.
 std::string_view trim(std::string_view text) {
   std::size_t begin = 0;
   std::size_t last = 0;
@@ -109,7 +108,7 @@ std::string_view trim(std::string_view text) {
   return seen ? text.substr(begin, last - begin) : std::string_view();
 }
 
-// Whether `token`, before a '.', never ends a sentence. In lower case, without the last '.'.
+// `token` is the lower-case word before a '.', without that.
 bool is_never_last(std::string_view token) {
   static const WordSet kWords = word_set(
       "dr mr mrs ms messrs prof rev hon gen col capt lt sgt maj gov sen rep st ste mt e.g i.e viz vs v cf fig figs "
@@ -117,7 +116,6 @@ bool is_never_last(std::string_view token) {
   return kWords.contains(token);
 }
 
-// Whether `token` introduces a number.
 bool is_before_number(std::string_view token) {
   static const WordSet kWords = word_set(
       "no nos p pp vol vols ch chap sec sect art par bk ser jan feb mar apr jun jul aug sep sept oct nov dec tab ex "
@@ -132,7 +130,7 @@ bool begins_sentences(std::string_view word) {
   return kWords.contains(word);
 }
 
-// Returns the text directly before the '.' at `dot`, back to white space or an opening bracket or quotation mark.
+// The text before the '.' at `dot`, back to white space or an opening bracket or quotation mark.
 std::string_view token_before(std::string_view text, std::size_t begin, std::size_t dot) {
   std::size_t at = dot;
   while (at > begin) {
@@ -145,8 +143,7 @@ std::string_view token_before(std::string_view text, std::size_t begin, std::siz
   return text.substr(at, dot - at);
 }
 
-// Whether the single '.' at `dot` does not end a sentence even though white space and a capital or a digit follow at
-// `next`.
+// Whether the '.' does not end a sentence even though white space and a capital or a digit follow at `next`.
 bool is_abbreviation(std::string_view text, std::size_t begin, std::size_t dot, std::size_t next) {
   const std::string_view token = token_before(text, begin, dot);
   if (token.empty()) return false;

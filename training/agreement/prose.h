@@ -1,7 +1,7 @@
 // Reads English prose from text files: documents, sentences, words.
 //
-// A document is one UTF-8 text file; each line of it is one paragraph. A sentence is a byte range of a paragraph, and a
-// word is a byte range of a sentence, so that any piece of text can be shown as its author wrote it.
+// A document is one UTF-8 text file, and each line a paragraph. A sentence is a byte range of a paragraph, and a word
+// one of a sentence, so that any piece of text can be shown as its author wrote it.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,12 @@ struct ProseDocument {
 };
 
 // Reads text files, or for a folder every .txt file directly in it, in the order of the arguments and by name inside a
-// folder. Drops a byte order mark, accepts lines that end with LF, CRLF or CR, and reads NUL as a space.
-// Throws Error(kBadFile), which names the file: missing or unreadable; bytes that are not UTF-8 (with their offset);
-// two documents with one name; a folder without any .txt file; `paths` empty.
+// folder. Drops a byte order mark, accepts LF, CRLF or CR, and reads NUL as a space. Throws Error(kBadFile), which
+// names the file: missing or unreadable; bytes that are not UTF-8 (with their offset); two documents with one name; a
+// folder without any .txt file; `paths` empty.
 std::vector<ProseDocument> read_prose(const std::vector<std::filesystem::path>& paths);
 
-// Returns the sentences of a paragraph, without surrounding white space; together they hold everything but that white
-// space.
+// Returns the sentences of a paragraph; together they hold everything but the white space around them.
 //
 // A sentence ends after '.', '!', '?' or an ellipsis, and the closing quotation marks and brackets after it, if white
 // space and something that can begin a sentence follow: a capital letter or a digit, or an opening quotation mark or
@@ -39,7 +38,6 @@ std::vector<ProseDocument> read_prose(const std::vector<std::filesystem::path>& 
 // O(bytes).
 std::vector<std::string_view> split_sentences(std::string_view paragraph);
 
-// Returns the sentences of all paragraphs of a document, as views into it.
 std::vector<std::string_view> sentences_of(const ProseDocument& document);
 
 struct ProseWord {
@@ -49,11 +47,9 @@ struct ProseWord {
 };
 
 // Returns the words of a sentence, split as by BERT's pre-tokenizer (at white space, with each punctuation character
-// and each CJK ideograph as a separate word), in lower case. Accents stay. Punctuation is defined as in BERT: ASCII
-// that is neither letter nor digit, and Unicode punctuation. Asserts that the bytes are UTF-8, which read_prose checks.
-// O(bytes).
+// and each CJK ideograph as a separate word), in lower case. Accents stay. Punctuation is BERT's: ASCII that is neither
+// letter nor digit, and Unicode punctuation. Asserts that the bytes are UTF-8, which read_prose checks. O(bytes).
 std::vector<ProseWord> split_words(std::string_view sentence);
-// Does the same, reusing the memory of `words`.
 void split_words(std::string_view sentence, std::vector<ProseWord>& words);
 
 }  // namespace attnflow

@@ -95,7 +95,6 @@ TEST(SplitWords, RangesHoldTheOriginalText) {
   EXPECT_EQ(originals, (Strings{"The", "Key", ",", "“", "To", "”", "the", "cabinets", "."}));
 }
 
-// The tokenizers library's BERT pipeline is the reference for words.
 TEST(SplitWords, AgreesWithBertPreTokenizer) {
   const Tokenizer tokenizer = Tokenizer::load(std::string(ATTNFLOW_SOURCE_DIR) + "/attnflow/text/testdata/bert");
   for (const std::string text :

@@ -42,7 +42,6 @@ std::filesystem::path checkpoint_path(const AgreementTrainingOptions& options) {
   return options.output / "training" / "checkpoint.safetensors";
 }
 
-// The same documents and options give the same text.
 std::string describe_settings(const AgreementTrainingOptions& options, const ProseSetup& setup,
                               const std::string& task) {
   nlohmann::ordered_json json;
@@ -115,7 +114,6 @@ ProseSetup prepare_prose(const AgreementTrainingOptions& options, const std::str
   return setup;
 }
 
-// Encodes the sentences of the named documents.
 std::vector<TokenIds> encode_sentences(const ProseSetup& setup, const std::vector<std::string>& sources,
                                        const AgreementTrainingOptions& options) {
   std::vector<std::string> sentences;
@@ -146,7 +144,7 @@ MaskingOptions masking_options(const ProseSetup& setup, const AgreementTrainingO
   return masking;
 }
 
-// Runs the masked-LM phase, from `checkpoint` if it belongs to that phase; returns the trained weights.
+// Resumes from `checkpoint` if it belongs to this phase.
 WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptions& options,
                            TrainingCheckpoint& checkpoint, const TrainingCallbacks& callbacks,
                            const std::stop_token& stop_token) {
@@ -173,7 +171,7 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
                             static_cast<double>(tokens) / 1e6));
 
   const MaskingOptions masking = masking_options(setup, options);
-  // Uses the same masks for every measurement, without cut sentences, so that perplexities are comparable.
+  // The same masks for every measurement, without cut sentences, so that perplexities are comparable.
   MaskingOptions plain = masking;
   plain.focus_share = plain.share;
   plain.cut_share = 0.0;
@@ -202,7 +200,6 @@ WeightMap run_masked_phase(const ProseSetup& setup, const AgreementTrainingOptio
   return checkpoint.state.weights;
 }
 
-// Encodes prefixes with their labels.
 LabelledSequences encode_prefixes(const ProseSetup& setup, const std::vector<AgreementExample>& examples,
                                   std::size_t threads) {
   std::vector<std::string> texts;
@@ -215,7 +212,6 @@ LabelledSequences encode_prefixes(const ProseSetup& setup, const std::vector<Agr
   return prefixes;
 }
 
-// Returns the training prefixes from prose and from the grammar.
 LabelledSequences training_prefixes(const ProseSetup& setup, const AgreementTrainingOptions& options,
                                     const TrainingCallbacks& callbacks) {
   std::vector<AgreementExample> examples = setup.data.train.examples;
@@ -233,7 +229,6 @@ LabelledSequences training_prefixes(const ProseSetup& setup, const AgreementTrai
   return prefixes;
 }
 
-// Counts correct answers for held-out prefixes during training.
 class Checker {
  public:
   Checker(const ProseSetup& setup, const AgreementTrainingOptions& options) {
@@ -264,7 +259,6 @@ class Checker {
   std::vector<bool> attractor_;
 };
 
-// Writes everything but the card to the folder.
 void write_trained(const std::filesystem::path& folder, const ProseSetup& setup, const std::string& config,
                    const WeightMap& weights) {
   write_model(folder, config, weights, DType::kF16);
@@ -272,7 +266,6 @@ void write_trained(const std::filesystem::path& folder, const ProseSetup& setup,
   write_file(folder / "tokenizer_config.json", setup.tokenizer_files.config);
 }
 
-// Writes the model after the masked phase, with its card.
 void write_masked(const std::filesystem::path& folder, const ProseSetup& setup, const AgreementTrainingOptions& options,
                   const TrainingCheckpoint& checkpoint, const WeightMap& weights) {
   write_trained(folder, setup, new_model_config(setup.shape, ModelHead::kMaskedLm), weights);

@@ -14,8 +14,7 @@
 //
 // The output folder, in Hugging Face format: config.json, model.safetensors, tokenizer.json, tokenizer_config.json,
 // README.md (the model card), training.json (recipe, sources, counts, history, results), and prefixes.tsv (prefixes.h),
-// the data for attnflow evaluate agreement. During training, the checkpoint is in the folder's "training/", which is
-// removed at the end.
+// for attnflow evaluate agreement. The checkpoint is in its "training/" until the end.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,6 @@
 
 namespace attnflow::internal {
 
-// Splits a list at spaces.
 inline std::vector<std::string_view> listed_words(std::string_view list) {
   std::vector<std::string_view> words;
   while (!list.empty()) {

@@ -27,7 +27,6 @@ std::string confusion_table(const FashionResults& results) {
   return table;
 }
 
-// Returns the label with the lowest accuracy.
 std::string hardest_label(const FashionResults& results) {
   std::size_t hardest = 0;
   for (std::size_t label = 1; label < results.confusion.size(); ++label) {

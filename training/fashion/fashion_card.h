@@ -1,5 +1,4 @@
-// Evaluates a model trained on Fashion-MNIST on the test images, and describes it: the card for people, training.json
-// for programs.
+// Evaluates a model on Fashion-MNIST's test images, and describes it: the card for people, training.json for programs.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +24,8 @@ struct FashionResults {
 
 FashionResults summarize_fashion(const std::vector<std::size_t>& labels, const std::vector<std::size_t>& answers);
 
-// Loads the model in `folder` and classifies `pictures`, each like any other image: through the folder's
-// preprocessor_config.json. The answer is the first label with the largest logit. Throws as load_trained and
-// read_image_processor do, and Cancelled.
+// Loads the model in `folder` and classifies `pictures`, each through the folder's preprocessor_config.json. The answer
+// is the first label with the largest logit. Throws as load_trained and read_image_processor do, and Cancelled.
 FashionResults measure_fashion(const std::filesystem::path& folder, const LabelledPictures& pictures,
                                std::size_t threads, const std::stop_token& stop_token);
 
@@ -39,12 +37,10 @@ struct FashionSetup {
   std::string settings;  // JSON: options and data, which identify a checkpoint
 };
 
-// Returns a model card in Markdown, with the header that model collections read. Accuracies have 95% intervals
-// (Wilson).
+// A model card in Markdown, with the header that model collections read; accuracies have 95% intervals (Wilson).
 std::string fashion_card(const FashionSetup& setup, const FashionTrainingOptions& options,
                          const TrainingCheckpoint& checkpoint, const FashionResults& results);
 
-// Returns the recipe, counts, history and results as JSON.
 std::string fashion_training_json(const FashionSetup& setup, const FashionTrainingOptions& options,
                                   const TrainingCheckpoint& checkpoint, const FashionResults& results);
 

@@ -3,12 +3,12 @@
 // A random part of the training images is held out for validation; the test images are those of the data set.
 //
 // A different share of the training images is altered each time: shifted by up to `shift` pixels down or up and right
-// or left (black enters at the border), and mirrored with probability `mirror`. Neither changes the label. The other
-// images are unchanged: if all are altered, a small model learns much more slowly, because a patch's position no longer
-// indicates its content (after one epoch 76% of the test images were classified correctly, 83% without).
+// or left (black enters at the border), and mirrored with probability `mirror`. Neither changes the label. If all were
+// altered, a small model would learn much more slowly, because a patch's position no longer indicates its content
+// (after one epoch 76% of the test images were classified correctly, 83% without).
 //
-// Normalization. Pixels become (p / 255 - mean) / deviation, with the mean and the standard deviation of all pixels of
-// the training part, rounded to four digits, so that the values in a configuration are exactly those used.
+// Normalization. Pixels become (p / 255 - mean) / deviation, with the mean and standard deviation of all training
+// pixels, rounded to four digits, so that the values in a configuration are exactly those used.
 #pragma once
 
 #include <array>
@@ -44,8 +44,7 @@ struct PixelScale {
   double mean = 0.0;  // of p / 255
   double deviation = 1.0;
 
-  // Returns the value for each of the 256 pixel values, bitwise equal to the output of an image processor with these
-  // settings.
+  // The value for each of the 256 pixel values, bitwise as from an image processor with these settings.
   std::array<float, 256> table() const;
 };
 
@@ -63,8 +62,8 @@ struct Augmentation {
 void augment(std::span<const std::uint8_t> picture, const Augmentation& augmentation, Random& random,
              std::span<std::uint8_t> out);
 
-// Returns the batch of a shard of `pictures`. With an augmentation, an image's alteration depends only on its seed, the
-// step and the image's index.
+// Returns the batch of a shard of `pictures`. An image's alteration depends only on the augmentation's seed, the step
+// and the image's index.
 TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale);
 TrainingBatch picture_batch(const LabelledPictures& pictures, const Shard& shard, const PixelScale& scale,
                             const Augmentation& augmentation, std::size_t step);

@@ -21,7 +21,7 @@ using test::expect_error;
 
 constexpr std::size_t kPixels = kFashionEdge * kFashionEdge;
 
-// Writes files of a small data set. Image i begins with the bytes of i, which identify it.
+// Image i begins with the bytes of i, which identify it.
 void write_part(const test::TempFolder& folder, const std::string& name, std::uint32_t count) {
   std::vector<std::uint8_t> pixels(count * kPixels);
   std::vector<std::uint8_t> labels(count);
@@ -85,7 +85,7 @@ LabelledPictures random_pictures(std::size_t count) {
   LabelledPictures pictures;
   pictures.pixels = Tensor<std::uint8_t>({count, kFashionEdge, kFashionEdge});
   Random random(3);
-  // None is black, so that pixels entering at the border can be recognized.
+  // Not black, so that pixels entering at the border can be recognized.
   for (std::uint8_t& pixel : pictures.pixels.span()) pixel = static_cast<std::uint8_t>(1 + random.below(255));
   for (std::size_t i = 0; i < count; ++i) pictures.labels.push_back(i % 10);
   return pictures;
@@ -99,7 +99,6 @@ TEST(FashionData, ScaleIsThatOfThePixels) {
   const double mean = sum / static_cast<double>(pictures.pixels.size());
   double squares = 0.0;
   for (const std::uint8_t pixel : pictures.pixels.span()) squares += (pixel / 255.0 - mean) * (pixel / 255.0 - mean);
-  // Rounded to four digits.
   EXPECT_NEAR(scale.mean, mean, 0.5001e-4);
   EXPECT_NEAR(scale.deviation, std::sqrt(squares / static_cast<double>(pictures.pixels.size())), 0.5001e-4);
 
@@ -184,7 +183,6 @@ TEST(PictureBatch, FollowsFromSeedStepAndPicture) {
   EXPECT_EQ(batch.pixels.shape(), (Shape{3, 1, 28, 28}));
   EXPECT_EQ(batch.labels, (std::vector<std::size_t>{5, 2, 7}));
   EXPECT_TRUE(batch.ids.empty());
-  // An image is altered in the same way alone or in a batch, and differently in another step.
   const TrainingBatch alone = picture_batch(pictures, {2}, scale, augmentation, 3);
   const auto middle = batch.pixels.span().subspan(kPixels, kPixels);
   EXPECT_TRUE(std::equal(middle.begin(), middle.end(), alone.pixels.span().begin()));

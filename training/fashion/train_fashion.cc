@@ -87,7 +87,6 @@ FashionSetup prepare(const FashionTrainingOptions& options) {
   return setup;
 }
 
-// Returns all images, unchanged, in shards.
 std::vector<TrainingBatch> questions_of(const LabelledPictures& pictures, const PixelScale& scale,
                                         std::size_t shard_pictures) {
   std::vector<TrainingBatch> batches;

@@ -2,20 +2,19 @@
 //
 // The model is a ViT (Dosovitskiy et al., ICLR 2021) in the layout of Hugging Face transformers: a class token and the
 // patches of a 28 x 28 gray image, a layer norm before each half of a layer, a linear head on the class token. It
-// starts from random weights and learns only from Fashion-MNIST (fashion_data.h). It is meant for studying attention:
-// small enough to be built into the program, and accurate enough that its attention is meaningful.
+// learns only from Fashion-MNIST (fashion_data.h). It is meant for studying attention: small enough to be built into
+// the program, and accurate enough that its attention is meaningful.
 //
-// Recipe. AdamW on the cross-entropy of the label; each image is seen `epochs` times, half of the times shifted and
-// perhaps mirrored (Augmentation); the rate rises over the first twentieth of the steps and falls to 0. The weights of
-// the last step are kept; the held-out training images measure progress but select nothing.
+// Recipe. AdamW on the cross-entropy of the label; each image is seen `epochs` times, half of the times altered
+// (Augmentation); the rate rises over the first twentieth of the steps and falls to 0. The weights of the last step are
+// kept; the held-out training images only measure progress.
 //
 // The output folder: config.json, model.safetensors (half precision), preprocessor_config.json, README.md (the model
-// card), training.json (recipe, history, results). The output is evaluated: the folder is loaded again and classifies
-// the test images, through its own image processor. During training, the checkpoint is in the folder's "training/",
-// which is removed at the end.
+// card), training.json (recipe, history, results). It is evaluated: loaded again, it classifies the test images through
+// its own image processor. The checkpoint is in its "training/" until the end.
 //
 // Determinism: the same data, options and seed give the same weights on the same kind of processor with the same
-// libtorch and BLAS, regardless of the number of threads and of interruptions.
+// libtorch and BLAS, regardless of threads and interruptions.
 #pragma once
 
 #include <cstddef>

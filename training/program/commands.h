@@ -11,7 +11,7 @@
 
 namespace attnflow {
 
-// Each function adds a command with a callback that does the work; failures throw attnflow::Error.
+// Each callback does a command's work; failures throw attnflow::Error.
 void add_prose_commands(CLI::App& app);  // agreement, masked, prefixes
 void add_sentiment_command(CLI::App& app);
 void add_fashion_command(CLI::App& app);
@@ -22,7 +22,6 @@ void add_threads(CLI::App* command, std::size_t& threads);
 void add_count(CLI::App* command, const char* name, std::size_t& value, const char* what);
 void add_number(CLI::App* command, const char* name, double& value, const char* what);
 
-// Prints messages and progress to standard error.
 TrainingCallbacks print_progress();
 
 // Runs `work`, which writes to `output`, until it finishes or the user interrupts it.

@@ -1,6 +1,4 @@
-// attnflow-train: trains the text models of the paper's experiments, and one image model.
-//
-// Models are written to folders; standard error is for messages. Exit codes are those of attnflow::ErrorKind.
+// attnflow-train: trains the text models of the paper and one image model. Exit codes are those of attnflow::ErrorKind.
 
 #include <fmt/format.h>
 #include <unistd.h>

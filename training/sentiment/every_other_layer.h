@@ -1,15 +1,14 @@
 // Initializes a DistilBERT from a BERT, as DistilBERT itself was.
 //
 // Problem. A classifier trained from scratch on a few thousand sentences knows little English. Sanh et al. (2019)
-// initialized theirs from BERT: the same width, half of the layers.
+// initialized theirs from BERT, with the same width and half of the layers.
 //
 // Definition. Layer i of the new model (from 0) is layer 2 i of BERT; word embeddings and the norm after them are
-// BERT's. DistilBERT has no token types, so the embedding of type 0, which BERT adds at every position of a single
-// text, is added to that of the position: the sum is the same. The classification head is new.
+// BERT's. DistilBERT has no token types, so the embedding of type 0, which BERT adds everywhere in a single text, is
+// added to that of the position. The classification head is new.
 //
-// References:
-//   V. Sanh, L. Debut, J. Chaumond and T. Wolf, DistilBERT, a distilled version of BERT, 2019:
-//     https://arxiv.org/abs/1910.01108
+// Reference: V. Sanh, L. Debut, J. Chaumond and T. Wolf, DistilBERT, a distilled version of BERT, 2019:
+// https://arxiv.org/abs/1910.01108
 #pragma once
 
 #include "attnflow/model/encoder_weights.h"

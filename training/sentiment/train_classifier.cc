@@ -38,7 +38,6 @@ LabelledSequences encode(const Setup& setup, const LabelledTexts& texts, std::si
   return {encode_texts(*setup.tokenizer, texts.texts, setup.shape.positions, {.threads = threads}), texts.labels};
 }
 
-// Uses BERT's own tokenizer, or one learned from the sentences.
 Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& options) {
   Setup setup;
   if (!options.init_from_bert.empty()) {
@@ -64,7 +63,6 @@ Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& optio
   return setup;
 }
 
-// Returns the initial weights, and writes them to `folder`.
 WeightMap weights_to_start_from(const Setup& setup, const ClassifierTrainingOptions& options, const std::string& config,
                                 const std::filesystem::path& folder) {
   WeightMap weights = first_weights(parse_model_config(config, "new model"), ModelHead::kClassification,
@@ -167,7 +165,6 @@ void train_classifier(const LabelledTexts& train, const LabelledTexts& validatio
   for (const Shard& shard : shards_of(checked.ids, options.shard_tokens)) {
     questions.push_back(labelled_batch(checked, shard));
   }
-  // The best epoch so far is in a separate file, with its accuracy as its history.
   const auto measure = [&](Trainer& current, std::size_t step) {
     Score score;
     for (const bool right : right_answers(current, questions)) score.add(right);

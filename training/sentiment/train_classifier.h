@@ -1,12 +1,10 @@
 // Trains a sentence classifier on labeled sentences: `attnflow-train sentiment`.
 //
 // The encoder is a small DistilBERT (layer norms after each half of a layer, classification head with relu) with random
-// initial weights: no pre-trained one is needed. The vocabulary is learned from the training sentences. Alternatively
-// it starts from every other layer of a BERT (training/sentiment/every_other_layer.h), with BERT's size and vocabulary.
-// It is meant for experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers
-// trained on more text.
-//
-// The weights kept are those after the epoch with the best accuracy on the validation sentences.
+// initial weights, so no pre-trained one is needed, and a vocabulary learned from the training sentences. Alternatively
+// it starts from every other layer of a BERT (every_other_layer.h), with BERT's size and vocabulary. It is meant for
+// experiments on attention (Table 3 of Abnar & Zuidema, ACL 2020), not to compete with classifiers trained on more
+// text. The weights kept are those after the epoch with the best validation accuracy.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +50,8 @@ struct ClassifierTrainingOptions {
 };
 
 // Writes config.json, model.safetensors (half precision), tokenizer.json and tokenizer_config.json (or the tokenizer
-// files of the BERT that it starts from), README.md and training.json to options.output. Checkpoints are in its
-// "training/" meanwhile, as in train_agreement. Throws as train_agreement does.
+// files of the BERT that it starts from), README.md and training.json to options.output, with checkpoints in its
+// "training/". Throws as train_agreement does.
 void train_classifier(const LabelledTexts& train, const LabelledTexts& validation, const LabelledTexts& test,
                       const ClassifierTrainingOptions& options, const TrainingCallbacks& callbacks,
                       const std::stop_token& stop_token);

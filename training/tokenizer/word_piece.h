@@ -1,8 +1,7 @@
 // The tokenizer of a model to be trained: WordPiece, learned from its texts.
 //
 // The tokenizers crate learns and writes it (rust/src/train.rs): BERT's normalizer and pre-tokenizer, a vocabulary by
-// byte-pair encoding, the template. This header defines the options, and adds the second file for Hugging Face
-// transformers.
+// byte-pair encoding, the template. This header adds the options and the second file for Hugging Face transformers.
 #pragma once
 
 #include <cstddef>
@@ -41,14 +40,11 @@ struct TokenizerFiles {
 
 // Both our Tokenizer and the Python packages read these files: tokenizers.Tokenizer.from_file, and
 // transformers.AutoTokenizer, for which the class is PreTrainedTokenizerFast, because BertTokenizer would replace this
-// template with its own.
-//
-// The same texts and options give the same bytes, on any number of threads. 50 MB take some seconds. Throws
-// Error(kUsage): no words in the texts, text that is not UTF-8, or a vocabulary without room for special tokens and
-// single characters.
+// template with its own. The same texts and options give the same bytes, on any number of threads. 50 MB take some
+// seconds. Throws Error(kUsage): no words in the texts, text that is not UTF-8, or a vocabulary without room for
+// special tokens and single characters.
 TokenizerFiles learn_word_piece(const std::vector<std::string_view>& texts, const WordPieceOptions& options = {});
 
-// Opens the tokenizer in `files`.
 Tokenizer open_tokenizer(const TokenizerFiles& files);
 
 // How well a vocabulary covers texts. Counts are of running words, punctuation marks included.

@@ -1,5 +1,4 @@
-// Tests the options passed to the tokenizers crate through the resulting tokenizer; rust/src/tests.rs tests the
-// learning.
+// Tests the tokenizers crate's options through the resulting tokenizer; rust/src/tests.rs tests the learning.
 #include "training/tokenizer/word_piece.h"
 
 #include <gtest/gtest.h>

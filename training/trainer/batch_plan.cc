@@ -10,12 +10,11 @@ namespace attnflow {
 
 namespace {
 
-// Packs sequences sorted by length into shards.
 std::vector<Shard> pack(std::span<const std::size_t> sorted, std::span<const std::size_t> lengths,
                         std::size_t shard_tokens) {
   std::vector<Shard> shards;
   for (const std::size_t i : sorted) {
-    // Lengths increase: the newest is the longest, to which all others in its shard are padded.
+    // Lengths increase: all others in a shard are padded to the newest.
     if (shards.empty() || (shards.back().size() + 1) * lengths[i] > shard_tokens) shards.emplace_back();
     shards.back().push_back(i);
   }

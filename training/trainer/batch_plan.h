@@ -1,8 +1,8 @@
 // Groups sequences into the shards of training steps.
 //
-// An epoch goes through all sequences once, in random order. Sequences of similar length share a shard, so that little
-// is spent on padding; a step is a fixed number of shards. Everything follows from the lengths, the options, the seed
-// and the epoch's number, so an interrupted run can resume without a stored order.
+// An epoch goes through all sequences once, in random order. Sequences of similar length share a shard, to save
+// padding; a step is a fixed number of shards. Everything follows from the lengths, the options, the seed and the
+// epoch's number, so an interrupted run can resume without a stored order.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ using StepShards = std::vector<Shard>;
 
 // Returns the steps of epoch `epoch`. The last shards are left out if they do not fill a step: another epoch draws
 // others. There is at least one step, however few sequences there are. Method: shuffle; cut into pools of about 32
-// steps; sort a pool by length; pack shards from it; shuffle the pool's shards. O(n log n). Asserts that there are
-// sequences, none of length 0.
+// steps; sort a pool by length; pack shards from it; shuffle them. O(n log n). Asserts that there are sequences, none
+// of length 0.
 std::vector<StepShards> plan_epoch(std::span<const std::size_t> lengths, std::size_t epoch,
                                    const BatchPlanOptions& options);
 

@@ -41,7 +41,6 @@ TEST(BatchPlan, EachSequenceOnceAndShardsWithinTheirSize) {
     }
   }
   EXPECT_LE(*std::max_element(seen.begin(), seen.end()), 1U);
-  // Only the sequences that do not fill a step are left for another epoch.
   EXPECT_GE(std::accumulate(seen.begin(), seen.end(), std::size_t{0}), 4900U);
 }
 

@@ -21,7 +21,7 @@ constexpr const char* kFormat = "attnflow-training 1";
 
 using Tensors = std::map<std::string, Tensor<float>>;
 
-// The three groups of tensors with their prefixes; State is TrainerState or const TrainerState.
+// State is TrainerState or const TrainerState.
 template <typename State>
 auto groups(State& state) {
   return std::array{std::pair{std::string_view("weight."), &state.weights},

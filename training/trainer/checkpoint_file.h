@@ -1,8 +1,8 @@
 // The state of a training run, in one file that is either complete or absent.
 //
 // A .safetensors file with three tensors for each weight ("weight.NAME", "first_moment.NAME", "second_moment.NAME",
-// float32) and, as metadata, the run's settings, its current phase and the number of steps done in it. Saving writes a
-// new file next to the old one and renames it, so a full disk or a crash costs only the steps since the last save.
+// float32) and, as metadata, the run's settings, its current phase and the number of steps done in it. Saving renames a
+// new file, so a full disk or a crash costs only the steps since the last save.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,7 @@ void save_checkpoint(const std::filesystem::path& path, const TrainingCheckpoint
 // Error(kUsage) when its settings are not `settings` (the message shows both).
 std::optional<TrainingCheckpoint> load_checkpoint(const std::filesystem::path& path, const std::string& settings);
 
-// Returns the checkpoint of an interrupted run, which it reports through `say`, with the phase's name if `names_phase`;
-// or a new one without a phase.
+// Returns an interrupted run's checkpoint, reported through `say` (with its phase if `names_phase`), or a new one.
 TrainingCheckpoint find_checkpoint(const std::filesystem::path& path, const std::string& settings, bool names_phase,
                                    const std::function<void(const std::string&)>& say);
 

@@ -13,7 +13,6 @@
 
 namespace attnflow {
 
-// Correct answers for some examples.
 struct Score {
   std::size_t right = 0;
   std::size_t count = 0;
@@ -28,19 +27,18 @@ struct Score {
 // Returns the first class with the largest logit.
 std::size_t best_class(std::span<const float> logits);
 
-// Whether the model is right for each row of the batches, which are labeled sequences or images.
+// For batches of labeled sequences or images.
 std::vector<bool> right_answers(Trainer& trainer, const std::vector<TrainingBatch>& batches);
 
 // Formats a score as a row of a card's table, and for training.json; with its 95% interval (Wilson).
 std::string score_row(const std::string& what, const Score& score);
 nlohmann::ordered_json score_json(const Score& score);
 
-// Returns the beginning of training.json, and the measurements during the run.
 nlohmann::ordered_json training_json(const std::string& command, const std::string& settings,
                                      const TrainingCheckpoint& checkpoint);
 nlohmann::ordered_json history_json(const TrainingCheckpoint& checkpoint);
 
-// Returns the line of a card's header that names the license; empty if none is named.
+// The header line of a card that names the license; empty if none is named.
 std::string license_line(const std::string& license);
 
 // Describes the command that trained the model and how long that took; `task` is the command's first word.

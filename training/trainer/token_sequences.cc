@@ -10,7 +10,6 @@ namespace attnflow {
 
 namespace {
 
-// The rows of the shard's sequences, padded with id 0.
 TrainingBatch padded(const std::vector<TokenIds>& rows) {
   TrainingBatch batch;
   batch.rows = rows.size();
@@ -23,7 +22,6 @@ TrainingBatch padded(const std::vector<TokenIds>& rows) {
   return batch;
 }
 
-// A sequence with masks, and the original tokens there.
 struct MaskedRow {
   TokenIds ids;
   std::vector<std::size_t> positions;
@@ -60,7 +58,7 @@ class Masker {
  private:
   bool is_focus(std::int32_t id) const { return options_.focus[static_cast<std::size_t>(id)]; }
 
-  // Returns where to cut the sequence, after a focus token; 0: nowhere.
+  // Returns the position after a focus token; 0: nowhere.
   std::size_t cut(const TokenIds& sequence) {
     if (random_.uniform() >= options_.cut_share) return 0;
     constexpr std::size_t kWordsBefore = 3;  // the class token and two words

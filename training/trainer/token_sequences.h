@@ -16,7 +16,7 @@ namespace attnflow {
 
 using TokenIds = std::vector<std::int32_t>;
 
-// Encodes each text with the tokenizer's template. Longer ones are truncated to `max_tokens`. Uses all threads.
+// Uses the tokenizer's template and all threads; truncates to `max_tokens`.
 std::vector<TokenIds> encode_texts(const Tokenizer& tokenizer, std::span<const std::string> texts,
                                    std::size_t max_tokens, const ParallelOptions& parallel = {});
 
@@ -25,7 +25,6 @@ std::vector<std::size_t> lengths_of(const std::vector<TokenIds>& sequences);
 // Returns all sequences, each in one shard, for measurements.
 std::vector<Shard> shards_of(const std::vector<TokenIds>& sequences, std::size_t shard_tokens);
 
-// Sequences with a label each.
 struct LabelledSequences {
   std::vector<TokenIds> ids;
   std::vector<std::size_t> labels;
@@ -36,9 +35,9 @@ TrainingBatch labelled_batch(const LabelledSequences& sequences, const Shard& sh
 // Masked language modeling (Devlin et al. 2019): a share of a sequence's ordinary tokens, at least one, is chosen; 80%
 // of those become the mask, 10% a random ordinary token, and 10% stay; the model has to predict the original tokens.
 //
-// Focus tokens (verbs that are marked for number, pronouns) are chosen more often, because the models made here are
-// evaluated on them. Also, a sequence with a focus token after its first two words is, with probability `cut_share`,
-// cut directly after one, which is masked: the model must guess it from the tokens before it.
+// Focus tokens (verbs that are marked for number, pronouns) are chosen more often, because the models are evaluated on
+// them. With probability `cut_share`, a sequence with one after its first two words is cut directly after it, with it
+// masked: the model must guess it from the tokens before it.
 struct MaskingOptions {
   std::uint64_t seed = 1;
   double share = 0.15;

@@ -110,7 +110,6 @@ TEST(TokenSequences, MasksFollowFromSeedAndStep) {
   const auto ids = [&](std::size_t step) { return masked_batch(all, everything(all), step, options).ids; };
   EXPECT_EQ(ids(1), ids(1));
   EXPECT_NE(ids(1), ids(2));
-  // A sequence's masks do not depend on its neighbors.
   const TrainingBatch alone = masked_batch(all, {17}, 1, options);
   const TrainingBatch among = masked_batch(all, everything(all), 1, options);
   for (std::size_t t = 0; t < alone.lengths[0]; ++t) EXPECT_EQ(alone.ids[t], among.ids[17 * among.length + t]);

@@ -149,7 +149,7 @@ class TorchTrainer final : public Trainer {
   }
 
  private:
-  // Checks the shards and returns the number of answers in them.
+  // Returns the number of answers in the shards.
   std::size_t check(std::span<const TrainingBatch> shards) const {
     const bool masked_lm = info_.head == ModelHead::kMaskedLm;
     std::size_t answers = 0;
@@ -167,7 +167,6 @@ class TorchTrainer final : public Trainer {
     return answers;
   }
 
-  // Checks all of a shard except that every question has an answer.
   void check_sequences(const TrainingBatch& shard) const {
     if (info_.image) {
       check_pictures(shard);
@@ -230,7 +229,7 @@ class TorchTrainer final : public Trainer {
     }
   }
 
-  // Calls body(shard) for every shard, on threads that keep their libtorch calls.
+  // On threads that keep their libtorch calls.
   void each_shard(std::span<const TrainingBatch> shards, const std::function<void(std::size_t)>& body) const {
     internal::keep_calls_on_one_thread();
     parallel_for(shards.size(), {.threads = options_.threads}, [&](std::size_t s, std::size_t worker) {
@@ -251,7 +250,6 @@ class TorchTrainer final : public Trainer {
     return forward.encode(forward.embed(batch));
   }
 
-  // Returns the sum of the cross-entropies of a shard.
   at::Tensor cost_of(const TrainingBatch& shard, internal::Dropout* dropout) const {
     internal::AutogradOps ops;
     ops.dropout = dropout;
@@ -270,8 +268,7 @@ class TorchTrainer final : public Trainer {
     return at::cross_entropy_loss(logits, answers, {}, at::Reduction::Sum);
   }
 
-  // Adds the shards' gradients, in their order, and passes them to the optimizer; undefined for a parameter that took
-  // no part.
+  // Passes the sum, in the shards' order, to the optimizer; undefined for a parameter that took no part.
   void give_gradients(std::vector<std::vector<at::Tensor>>& gradients) const {
     const c10::NoGradGuard no_gradients;
     for (std::size_t p = 0; p < values_.size(); ++p) {
@@ -304,7 +301,6 @@ class TorchTrainer final : public Trainer {
   TrainerOptions options_;
   internal::TensorSource source_;
   internal::EncoderTensors tensors_;
-  // Parameters, by name.
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;

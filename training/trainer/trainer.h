@@ -11,11 +11,11 @@
 // with no decay for biases and layer norms.
 //
 // Determinism. The same weights, shards, rates and seeds give bitwise the same results regardless of the number of
-// threads, and a run that resumes from a state gives those of an uninterrupted run. A step's batch consists of shards,
-// chosen by the caller; each is computed on one thread, their gradients are added in the shards' order, and clipping
-// and AdamW run on one thread. Dropout is the encoder's own (model/torch/autograd_ops.h), not libtorch's, which draws
-// from one generator for all threads: here each shard has its own seeded generator. This does not hold between kinds of
-// processor, or versions of libtorch and its BLAS, which sum in different orders.
+// threads, and a resumed run gives those of an uninterrupted one. A step's batch consists of the caller's shards; each
+// is computed on one thread, their gradients are added in the shards' order, and clipping and AdamW run on one thread.
+// Dropout is the encoder's own (model/torch/autograd_ops.h) with a seeded generator for each shard, not libtorch's,
+// whose one generator serves all threads. Results may differ between kinds of processor, and versions of libtorch and
+// its BLAS.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct TrainingBatch {
   std::vector<std::size_t> lengths;  // [rows]: tokens before the padding, at least 1
   // Classification: one label per sequence.
   std::vector<std::size_t> labels;  // [rows]
-  // Masked language model: the positions, as row * length + position, and the right token at each.
+  // The positions, as row * length + position, and the right token at each, for a masked language model.
   std::vector<std::int64_t> positions;
   std::vector<std::int64_t> targets;  // same number as positions
   // An image model, with labels; length, ids and lengths stay empty. As in PixelInput.
@@ -69,9 +69,9 @@ class Trainer {
  public:
   virtual ~Trainer() = default;
 
-  // Makes one update and returns the mean cross-entropy before it, over all sequences or positions of the shards.
-  // Throws Error(kUsage) for batches that do not match each other or the model, Error(kOther) when the cost or the
-  // gradient is no longer finite (the weights are then as before the step).
+  // Makes one update and returns the mean cross-entropy before it, over all sequences or positions. Throws
+  // Error(kUsage) for batches that do not match each other or the model, Error(kOther) when the cost or the gradient is
+  // no longer finite (the weights are then as before the step).
   virtual double step(std::span<const TrainingBatch> shards, double rate, std::uint64_t seed) = 0;
 
   // Returns the mean cross-entropy without dropout and without an update.
@@ -85,8 +85,8 @@ class Trainer {
   virtual void set_state(const TrainerState& state) = 0;
 };
 
-// Creates a trainer of the model in `weights`, which is only read: its head determines the training task. Throws
-// Error(kUnsupportedModel) without a head.
+// Trains the model in `weights`, which is only read: its head determines the task. Throws Error(kUnsupportedModel)
+// without a head.
 std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options = {});
 
 }  // namespace attnflow

@@ -35,7 +35,6 @@ std::unique_ptr<Trainer> make(const std::string& name, double dropout = 0.0, std
   return make_trainer(find_encoder_weights(test::golden_models() / name), options);
 }
 
-// Returns `rows` random sequences of 2 to `length` tokens with random answers.
 TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length, std::size_t labels) {
   TrainingBatch batch;
   batch.rows = rows;
@@ -43,7 +42,6 @@ TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length,
   for (std::size_t r = 0; r < rows; ++r) {
     batch.lengths.push_back(r == 0 ? length : 2 + random.below(length - 1));
     for (std::size_t t = 0; t < length; ++t) {
-      // Padding is arbitrary, because it must not matter.
       batch.ids.push_back(static_cast<std::int64_t>(random.below(kVocabulary)));
     }
     batch.labels.push_back(random.below(labels));
@@ -92,8 +90,8 @@ TEST(Trainer, CostOfMaskedWords) {
   }
 }
 
-// The first step of AdamW moves each weight by the rate against the sign of its gradient (and decays matrices). So the
-// weight's movement and a finite difference of the cost along it must have opposite signs.
+// AdamW's first step moves each weight by the rate against the sign of its gradient (and decays matrices), so a
+// weight's movement and a finite difference of the cost along it have opposite signs.
 TEST(Trainer, StepsGoDownhill) {
   std::size_t checked = 0;
   for (const std::string& name : kClassifiers) {
@@ -225,7 +223,6 @@ TEST(Trainer, RefusesWhatDoesNotFit) {
   expect_error(ErrorKind::kBadFile, {"classifier.bias"}, [&] { trainer->set_state(state); });
 }
 
-// A step that would ruin the weights leaves them unchanged.
 TEST(Trainer, StopsBeforeWeightsAreNoNumbers) {
   Random random(9);
   const std::vector<TrainingBatch> shards = {random_batch(random, 3, 6, 3)};

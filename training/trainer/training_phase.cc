@@ -26,7 +26,6 @@ std::size_t units_of(const std::vector<TrainingBatch>& batches) {
   return units;
 }
 
-// Yields steps in order, epoch after epoch, from any starting point.
 class StepSequence {
  public:
   StepSequence(std::span<const std::size_t> lengths, const BatchPlanOptions& options, std::size_t first)

@@ -1,11 +1,10 @@
 // The training loop: batches, a falling learning rate, checkpoints, interruption.
 //
-// Schedule. The rate rises linearly to its peak over the first `warmup` share of the steps, then falls linearly to 0 at
-// the last step.
+// Schedule. The rate rises linearly over the first `warmup` share of the steps, then falls linearly to 0 at the last.
 //
 // Interruption. A checkpoint is saved every `checkpoint_seconds`, and when the stop token is set; the next run with the
-// same settings resumes from it and ends with bitwise the same weights as an uninterrupted run: the order, masks and
-// dropout of a step depend only on the seed and the step's number.
+// same settings resumes from it and ends with bitwise the same weights: the order, masks and dropout of a step depend
+// only on the seed and the step's number.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +52,6 @@ struct TrainingCallbacks {
 
 // Makes the batch of a shard. `step`, and `place`, the shard's index in it, count from 0: they seed random choices.
 using MakeBatch = std::function<TrainingBatch(const Shard& shard, std::size_t step, std::size_t place)>;
-// A measurement on held-out data, in words and as JSON for the history.
 struct Measurement {
   std::string words;
   std::string json;
@@ -61,14 +59,14 @@ struct Measurement {
 using Measure = std::function<Measurement(Trainer& trainer, std::size_t step)>;
 
 // Runs one phase from `checkpoint`, or from the start if the checkpoint has no phase or an earlier one, and leaves the
-// updated checkpoint at `checkpoint_path`, with the phase and steps of the end. Calls `report` about once a second.
-// Throws Cancelled after saving the checkpoint when the token was set.
+// updated checkpoint, with the final phase and steps, at `checkpoint_path`. Calls `report` about once a second. Throws
+// Cancelled after saving the checkpoint when the token was set.
 void run_phase(Trainer& trainer, std::span<const std::size_t> lengths, const MakeBatch& make_batch,
                const Measure& measure, const PhaseOptions& options, const std::filesystem::path& checkpoint_path,
                TrainingCheckpoint& checkpoint, const std::function<void(const PhaseProgress&)>& report,
                const std::stop_token& stop_token);
 
-// Returns the learning rate of a step, counted from 0.
+// Steps count from 0.
 double learning_rate(const PhaseOptions& options, std::size_t step);
 
 }  // namespace attnflow

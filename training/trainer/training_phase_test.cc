@@ -113,7 +113,6 @@ TEST(TrainingPhase, AnInterruptedRunEndsWhereAWholeOneDoes) {
   EXPECT_EQ(second.state().steps, 30U);
   EXPECT_EQ(finished.history, expected.history);
 
-  // A finished phase is not run again.
   CountingTrainer third;
   third.on_step = [](std::uint64_t) { ADD_FAILURE() << "a step of a finished phase"; };
   halves.go(third, *load_checkpoint(halves.path, ""));

@@ -95,7 +95,6 @@ TEST(VisionTrainer, CostIsThatOfTheModelsOwnPredictions) {
     std::vector<TrainingBatch> shards(2);
     double cost = 0.0;
     for (TrainingBatch& shard : shards) {
-      // The second shard has another image size than the training data.
       shard.rows = 3;
       shard.pixels = test::random_pixels(random, {3, 3, 20, &shard == shards.data() ? 20U : 28U});
       for (std::size_t r = 0; r < 3; ++r) {

@@ -1,11 +1,10 @@
 // Tests a real model in both backends, against transformers with the same weights (tests/golden/smollm2).
 //
-// The model is SmolLM2-135M-Instruct in 4 bits, with a hundred prompts. The torch backend runs the folder that
-// convert_gguf() creates, in float32: it must agree with transformers up to the rounding of sums, which also checks the
-// conversion, since the golden numbers come from weights that another library read from the file. The llama backend
-// runs the file itself, whose products round both sides to 8 bits in blocks of 32: its distance from float32 is
-// measured here, and bounded. Running the same weights in float32 with libllama shows that only these products cause
-// the difference.
+// SmolLM2-135M-Instruct in 4 bits, with a hundred prompts. The torch backend runs the folder that convert_gguf()
+// creates, in float32, and must agree with transformers up to the rounding of sums; this also checks the conversion,
+// since the golden numbers come from weights that another library read. The llama backend runs the file itself, whose
+// products round both sides to 8 bits in blocks of 32; its distance from float32 is bounded. Running the same weights
+// in float32 with libllama shows that only these products cause it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,13 +30,12 @@ using test::largest_difference;
 
 constexpr std::size_t kPrompts = 100;
 constexpr std::size_t kLeastEqual = 95;
-// Relative to the largest logit, about 20: float32 sums in a different order, as in decoder_golden_test.cc. Measured:
-// 4e-6.
+// Relative to the largest logit, about 20: float32 sums in a different order. Measured: 4e-6.
 constexpr double kLogitTolerance = 2e-5;
 constexpr double kAttentionTolerance = 2e-5;
 // For the quantized products, about twice the measured values (docs/generation.md): the standard deviation of a logit's
-// error after subtracting the part common to all logits of a prompt, on which no probability depends; the mean and
-// largest error of an attention weight in any layer.
+// error without the part common to a prompt's logits, on which no probability depends; the mean and largest error of an
+// attention weight in any layer.
 constexpr double kLogitNoise = 0.2;
 constexpr double kMeanAttentionError = 6e-3;
 constexpr double kLargestAttentionError = 0.3;
@@ -81,7 +79,6 @@ std::vector<Prompt> read_prompts() {
   return prompts;
 }
 
-// All runs are made once, for all tests.
 struct Results {
   test::TempFolder scratch;
   std::vector<Prompt> prompts = read_prompts();
@@ -101,7 +98,7 @@ std::vector<Outcome> run_all(Decoder& decoder, const std::vector<Prompt>& prompt
   return runs;
 }
 
-// Returns the largest error of the known logits, relative to the largest of them.
+// The largest error of the known logits, relative to the largest of them.
 double logit_error(const Outcome& run, const Prompt& prompt) {
   double error = 0.0;
   double scale = 1.0;
@@ -192,7 +189,6 @@ TEST_F(SmolLM2Backends, TorchAgreesWithTransformers) {
   }
 }
 
-// If the best token differs, the reference's best and that one are closer together than the noise of two logits.
 TEST_F(SmolLM2Backends, QuantisedProductsChangeTheBestTokenOnlyNearTies) {
   double squares = 0.0;
   double count = 0.0;
@@ -270,8 +266,7 @@ TEST_F(SmolLM2Backends, QuantisedProductsChangeAttentionALittle) {
   RecordProperty("largest_attention_errors", largests);
 }
 
-// Writes the file again with every tensor in float32, as convert_gguf() wrote them, with rows of queries and keys
-// restored to their original order.
+// Writes the file again with the float32 tensors of convert_gguf(), rows of queries and keys in their original order.
 void write_float_gguf(const fs::path& quantised, const fs::path& folder, const fs::path& to) {
   const internal::MappedFile mapping(quantised, "GGUF");
   const internal::GgufHeader header = internal::parse_gguf(mapping.bytes(), quantised.string());

@@ -23,7 +23,7 @@ constexpr std::string_view kScoresName = "kq-";
 // Float32 sums of thousands of weights stay within 1e-5 of 1; the weight that an attention sink takes is larger.
 constexpr double kSumTolerance = 1e-3;
 
-// Returns the layer number (from 0) after `prefix`.
+// The layer number (from 0) after `prefix`.
 std::optional<std::size_t> layer_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());

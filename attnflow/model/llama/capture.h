@@ -5,9 +5,8 @@
 // the key cache: position p is in cell p, because sequences are only ever appended to an empty cache, and masked cells
 // follow the last position. The node's name gives its layer, from 0: "kq_soft_max-7".
 //
-// Each requested node ends a run of nodes that are computed together, so the callback requests no others, and none at
-// all when nobody wants attention. A sink that wants the terms of layers makes it request two more per layer
-// (terms_capture.h).
+// Each requested node ends a run of nodes that are computed together, so the callback requests no others: two more per
+// layer if a sink wants terms (terms_capture.h), and none when nobody wants attention.
 #pragma once
 
 #include <ggml.h>
@@ -29,12 +28,11 @@ class AttentionCapture {
   // `source` names the model in messages. Keeps a reference to `matrices`.
   AttentionCapture(std::string source, const StoredMatrices& matrices) : source_(std::move(source)), terms_(matrices) {}
 
-  // Number of heads, known after the first captured chunk; 0 before. Models whose layers differ in their number of
-  // heads are rejected.
+  // Number of heads, known after the first captured chunk; 0 before. Models whose layers differ in it are rejected.
   std::size_t heads() const { return heads_; }
 
-  // If `trying`, looks for the terms of layers in the next chunks, as if the sink wanted them, so that check_terms()
-  // and has_terms() know the outcome. The sink receives attention, but no terms.
+  // If `trying`, looks for the terms of layers in the next chunks, so that check_terms() and has_terms() know the
+  // outcome. The sink receives attention, but no terms.
   void try_terms(bool trying) {
     trying_terms_ = trying;
     terms_.record_rests(trying);
@@ -49,8 +47,8 @@ class AttentionCapture {
   // be null.
   void begin(AttentionSink* sink, ScoreRecorder* recorder, std::size_t query_begin, std::size_t queries);
   // Call after it. Rethrows exceptions of the sink or the recorder; throws Error(kUnsupportedModel) when attention did
-  // not arrive as promised: not all of the model's `layers`, rows that are not a distribution over the tokens, or terms
-  // that are wanted but unavailable.
+  // not arrive as promised: not from all `layers`, rows that are not a distribution over the tokens, or terms that are
+  // wanted but unavailable.
   void end(std::size_t layers);
 
   // The library's callback (ggml_backend_sched_eval_callback); `self` is an AttentionCapture.
@@ -68,7 +66,6 @@ class AttentionCapture {
   TermsCapture terms_;
   bool trying_terms_ = false;
 
-  // State of the current chunk.
   AttentionSink* sink_ = nullptr;
   ScoreRecorder* recorder_ = nullptr;
   std::size_t query_begin_ = 0;

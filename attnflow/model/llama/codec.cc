@@ -85,7 +85,7 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
   }
   const std::vector<llama_token> inner = tokenize(text, Template::kWithout);
   const std::vector<llama_token> whole = tokenize(text, Template::kWith);
-  // The tokens around the text are those present only with the template: one token before the text, the rest after it.
+  // The template puts one token before the text, and the rest after it.
   const auto found = std::search(whole.begin(), whole.end(), inner.begin(), inner.end());
   if (found == whole.end() && !inner.empty()) {
     internal::fail(ErrorKind::kUnsupportedModel,
@@ -155,8 +155,7 @@ Encoding LlamaCodec::encode(std::string_view text, const std::optional<std::stri
 
 std::vector<std::int64_t> LlamaCodec::word_to_ids(std::string_view word) const {
   check_text(word, "word");
-  // Tokenizes the word after another word and then removes that word's ids, because some tokenizers put a space in
-  // front of every text and some do not.
+  // After another word, whose ids are then removed, because some tokenizers put a space in front of every text.
   const std::string_view other = "a";
   const std::vector<llama_token> prefix = tokenize(other, Template::kWithout);
   const std::vector<llama_token> both = tokenize(fmt::format("{} {}", other, word), Template::kWithout);
@@ -193,8 +192,7 @@ bool LlamaCodec::is_end(std::int64_t id) const {
 }
 
 std::string LlamaCodec::chat(const std::vector<ChatMessage>& messages) const {
-  // Does not use the library's own function, which recognizes some templates by appearance and ignores their other
-  // features.
+  // The library's own function recognizes some templates by appearance and ignores their other features.
   const std::string text = metadata(*weights_.model, "tokenizer.chat_template");
   if (text.empty()) {
     internal::fail(ErrorKind::kUnsupportedModel,

@@ -1,8 +1,7 @@
 // The tokenizer in a GGUF file.
 //
-// libllama splits and joins text. This class finds what libllama does not report: the locations of tokens in the text
-// and the words that they form (attnflow/model/llama/pieces.h). Special tokens that are spelled out in the text, such
-// as <|im_start|>, are encoded as those tokens.
+// libllama splits and joins text; this class locates tokens in the text and finds the words that they form (pieces.h).
+// Special tokens that are spelled out in the text, such as <|im_start|>, are encoded as those tokens.
 #pragma once
 
 #include <cstdint>

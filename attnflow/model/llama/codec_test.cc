@@ -17,8 +17,7 @@ std::string joined(const TextCodec& codec, const std::vector<std::int64_t>& ids)
   return text;
 }
 
-// Represents a partition of the tokens into words by which neighbors belong together, so that partitions can be
-// compared.
+// Represents a partition of tokens into words by which neighbors belong together, for comparison.
 std::vector<bool> joins(const std::vector<std::optional<std::size_t>>& words) {
   std::vector<bool> found;
   for (std::size_t i = 1; i < words.size(); ++i)

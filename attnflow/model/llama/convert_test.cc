@@ -80,7 +80,6 @@ TEST(ConvertGguf, NothingIsLeftWhenItIsStopped) {
   EXPECT_TRUE(scratch.names().empty());
 }
 
-// The comparison is not a formality: it detects a different way of splitting.
 TEST(ConvertGguf, TokenizersThatDifferAreFound) {
   const test::TempFolder scratch;
   convert_gguf(golden_gguf() / "llama.gguf", scratch / "made");

@@ -12,7 +12,6 @@
 namespace attnflow {
 namespace {
 
-// Initial room when the caller does not say how long a sequence will become.
 constexpr std::size_t kFirstPositions = 512;
 
 std::size_t first_positions(const LlamaWeights& weights, const LoadOptions& options) {

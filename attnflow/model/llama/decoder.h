@@ -2,11 +2,10 @@
 //
 // The prompt is computed in chunks of 128 queries; keys and values are kept as float32. Flash attention is off with and
 // without a sink, so that both compute the same numbers. Weights stay quantized as in the file, and libllama rounds
-// their multiplicands to 8 bits if they are: the attention of a quantized model is that model's, to within the
-// precision of its arithmetic.
+// their multiplicands to 8 bits if they are: attention is the quantized model's, within its arithmetic's precision.
 //
-// Contributions: a sink that wants the terms of layers receives them (terms_capture.h) for architectures whose layers
-// decompose into terms; others are rejected before anything is computed.
+// A sink that wants the terms of layers receives them (terms_capture.h) for architectures whose layers decompose into
+// terms; others are rejected before anything is computed.
 //
 // Results are bitwise reproducible for the same ids in the same calls of append(), regardless of the number of threads.
 #pragma once
@@ -26,8 +25,7 @@ namespace attnflow {
 
 class LlamaDecoder : public Decoder {
  public:
-  // Runs two tokens, so that a model whose attention cannot be read is rejected here. Throws as
-  // ModelFiles::load_decoder() does.
+  // Runs two tokens, to reject a model whose attention cannot be read. Throws as ModelFiles::load_decoder() does.
   LlamaDecoder(LlamaWeights weights, const LoadOptions& options);
   ~LlamaDecoder() override;
 

@@ -2,8 +2,7 @@
 //
 //   attnflow_generation_benchmark MODEL.gguf MODE TEXT_FILE PROMPT_TOKENS TOKENS [THREADS]
 //
-// Processes the first tokens of a text, generates one token after another greedily, and prints the wall and CPU times
-// of both, the prompt and the tokens, as a line of JSON. Modes:
+// Processes the first tokens of a text, generates greedily, and prints wall and CPU times of both as JSON. Modes:
 //
 //   bare     libllama by itself with the settings of the backend (no flash attention), no callback
 //   plain    the backend without a sink
@@ -88,8 +87,7 @@ Prompt read_prompt(const Arguments& arguments, const attnflow::LlamaWeights& wei
   return prompt;
 }
 
-// After the last step, `prompt_share` returns the share of its rollout row that falls on the prompt. It is included in
-// the time, because it computes pending rows.
+// `prompt_share` returns the prompt's share of the last rollout row. It is timed, because it computes pending rows.
 void measure(const Arguments& arguments, const Prompt& prompt, const Step& step,
              const std::function<double()>& prompt_share = {}) {
   const Clock whole;

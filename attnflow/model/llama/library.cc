@@ -30,8 +30,7 @@ class Assertion : public std::exception {
   std::string message_;
 };
 
-// "llama_model_load: error loading model: ..." without the line end. Messages quote the file, so they are equally
-// hostile.
+// "llama_model_load: error loading model: ..." without the line end. Messages quote the file, so they are hostile.
 std::string clean(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   const std::string quoted = internal::quote_name(text, kLongestMessage);
@@ -44,8 +43,7 @@ void keep_message(ggml_log_level level, const char* text, void* /*unused*/) {
   if (level == GGML_LOG_LEVEL_ERROR && last_error.empty() && text != nullptr) last_error = clean(text);
 }
 
-// "/where/it/was/built/ggml.c:1234: GGML_ASSERT(n > 0) failed" without the path and the line, which are useless to
-// users.
+// "/where/it/was/built/ggml.c:1234: GGML_ASSERT(n > 0) failed" without the path and the line.
 std::string_view without_place(std::string_view message) {
   for (std::size_t colon = message.find(':'); colon != std::string_view::npos; colon = message.find(':', colon + 1)) {
     const std::size_t end = message.find_first_not_of("0123456789", colon + 1);

@@ -23,8 +23,7 @@ inline std::filesystem::path golden_gguf() { return golden_folder("gguf"); }
 
 inline nlohmann::json gguf_index() { return nlohmann::json::parse(get(golden_gguf() / "index.json")); }
 
-// Allowed difference from transformers, which also computes in float32. Gemma's GELU is a table of half-precision
-// numbers in libllama, whose steps, 5e-4 of a value, cause the difference.
+// libllama's GELU for Gemma is a half-precision table, in steps of 5e-4 of a value; transformers' is in float32.
 inline DecoderTolerance gguf_tolerance(const std::string& model) {
   return model == "gemma2" ? DecoderTolerance{2e-3, 1e-2} : DecoderTolerance{};
 }
@@ -66,8 +65,7 @@ inline std::vector<std::size_t> golden_positions(const std::string& model, const
   return {positions.span().begin(), positions.span().end()};
 }
 
-// Expects the golden attention of `queries` and the golden logits of `positions`, whose arrays have names that begin
-// with `prefix`.
+// Expects the golden attention of `queries` and logits of `positions`, from arrays whose names begin with `prefix`.
 inline void expect_golden(Decoder& decoder, const std::string& model, const Ids& ids,
                           const std::vector<std::size_t>& queries, const std::vector<std::size_t>& positions,
                           const std::string& prefix = "") {
@@ -79,7 +77,7 @@ inline void expect_golden(Decoder& decoder, const std::string& model, const Ids&
   expect_within(output.logits, golden_array(model, prefix + "logits"), tolerance.logits);
 }
 
-// Expects them for the first tokens, every one of which they are there for.
+// Expects all of them for the first tokens.
 inline void expect_golden(Decoder& decoder, const std::string& model) {
   std::vector<std::size_t> all(golden_array(model, "logits").extent(0));
   std::iota(all.begin(), all.end(), std::size_t{0});

@@ -1,8 +1,8 @@
 // Reads the output projections of a GGUF file as numbers.
 //
-// A layer's attention is multiplied by a matrix that the file holds as [hidden, heads * width], in blocks of any type;
-// libllama may keep it in its own order. This class reads it from the file again on request, dequantizes it to [head,
-// width, hidden] (graph/layer_terms.h), and keeps it if memory allows.
+// The file holds a layer's output projection as [hidden, heads * width], in blocks of any type; libllama may keep it in
+// its own order. This class reads it from the file again on request, dequantizes it to [head, width, hidden]
+// (graph/layer_terms.h), and keeps it if memory allows.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,7 @@ class OutputProjections {
   };
   // Describes why `wanted` cannot be read, or returns an empty string.
   std::string problem(const Wanted& wanted) const;
-  // Returns [head, width, hidden], valid until the next call. Throws Error(kBadFile) for a file that has disappeared or
-  // shrunk.
+  // Returns [head, width, hidden], valid until the next call. Throws Error(kBadFile) for a file that is gone or shrunk.
   TensorView<const float> get(const Wanted& wanted);
 
  private:

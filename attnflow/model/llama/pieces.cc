@@ -13,8 +13,7 @@ namespace {
 using internal::class_at;
 using internal::skip_spaces;
 
-// Returns the location of `piece` if the text from `at` on begins with it, apart from a space that the tokenizer added
-// in front, or white space in the text that it dropped.
+// Finds `piece` at `at` in the text, apart from a space that the tokenizer added or white space that it dropped.
 std::optional<ByteRange> match_at(std::string_view text, std::size_t at, std::string_view piece) {
   for (const std::size_t begin : {at, skip_spaces(text, at)}) {
     if (text.substr(begin).starts_with(piece)) return ByteRange{begin, begin + piece.size()};
@@ -28,12 +27,11 @@ std::optional<ByteRange> match_at(std::string_view text, std::size_t at, std::st
 // GPT-2's rule takes each of these as a word, whatever letters follow.
 constexpr std::array<std::string_view, 7> kContractions = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
 
-// Splits text into words, each with the single space before it, and remaining white space.
 class WordScanner {
  public:
   WordScanner(std::string_view text, WordRule rule) : text_(text), rule_(rule) {}
 
-  // Returns the end of the word that begins at `at`, which must be the beginning of a word. at < text.size().
+  // `at` < text.size() must be the beginning of a word.
   std::size_t end_of_word(std::size_t at) const {
     std::size_t first = at;
     if (class_at(text_, at) == CharacterClass::kSpace) {
@@ -98,7 +96,7 @@ std::vector<ByteRange> locate_pieces(std::string_view text, const std::vector<st
       if (const auto range = match_at(text, at, piece)) place(i, *range);
       continue;
     }
-    // After pieces without a match: takes the next occurrence of this one.
+    // Takes the next occurrence after pieces without a match.
     const std::string_view bare = piece.size() > 1 && piece.front() == ' ' ? piece.substr(1) : piece;
     if (const std::size_t found = text.find(bare, at); found != std::string_view::npos && bare != " ")
       place(i, {found, found + bare.size()});
@@ -120,7 +118,7 @@ std::vector<std::size_t> number_words(std::string_view text, const std::vector<B
       continue;
     }
     while (end < ranges.size() && !is_alone(end)) ++end;
-    // A stretch of text between two separate pieces: words do not extend beyond it.
+    // Words do not extend beyond the text between two separate pieces.
     const std::string_view stretch = text.substr(0, ranges[end - 1].end);
     const WordScanner scanner(stretch, rule);
     std::size_t word_end = ranges[begin].begin;

@@ -42,7 +42,6 @@ TEST(ReadableRange, WholeCharactersWithoutWhiteSpace) {
   EXPECT_EQ(readable_range(text, {7, 8}), (ByteRange{5, 9}));
   EXPECT_EQ(readable_range(text, {8, 13}), (ByteRange{5, 13}));
   EXPECT_EQ(readable_range(text, {8, 12}), (ByteRange{5, 9}));
-  // A range of only white space is unchanged.
   EXPECT_EQ(readable_range(text, {0, 1}), (ByteRange{0, 1}));
   EXPECT_EQ(readable_range(text, {9, 12}), (ByteRange{9, 12}));
   EXPECT_EQ(readable_range("", {0, 0}), (ByteRange{0, 0}));

@@ -70,7 +70,7 @@ TEST(Refused, MissingTensorsAndSettings) {
                  {"libllama", "merges"});
 }
 
-// The small model as the first of two files. The two entries that state this take 64 bytes, so the data stay aligned.
+// The small model as the first of two files. The two entries for this take 64 bytes, so data stay aligned.
 std::string first_of_two() {
   const std::string entries = test::gguf_entry("split.count", 2) + test::gguf_text("x") +
                               test::bytes_of(static_cast<std::uint32_t>(internal::GgufType::kText)) +
@@ -114,7 +114,7 @@ TEST(Refused, HostileHeadersDoNotEndTheProgram) {
     const std::size_t changes = 1 + random.below(3);
     for (std::size_t c = 0; c < changes; ++c) {
       constexpr std::array<unsigned char, 6> kBytes = {0x00, 0x01, 0x7F, 0x80, 0xFF, 0x0A};
-      // A third of them in the settings at the beginning, which are few compared with the vocabulary's pieces.
+      // A third in the settings at the beginning, which are few compared with the vocabulary's pieces.
       const std::size_t at = random.below(3) == 0 ? random.below(1000) : random.below(header);
       const std::size_t kind = random.below(3);
       if (kind == 0) damaged[at] = static_cast<char>(kBytes[random.below(kBytes.size())]);
@@ -145,14 +145,12 @@ TEST(LlamaLibrary, AssertionsBecomeErrors) {
   // Omits the location in the library's sources, a path on the build machine.
   expect_error(ErrorKind::kBadFile, {"some.gguf", "consistent", "libllama finds it is not (GGML_ASSERT("}, [&] {
     with_llama_assertions("some.gguf", [&] {
-      // Matrices of incompatible shapes.
       ggml_mul_mat(context.get(), ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 3, 4),
                    ggml_new_tensor_2d(context.get(), GGML_TYPE_F32, 5, 6));
     });
   });
 }
 
-// The reader's table of types matches the library's.
 TEST(LlamaLibrary, KnowsTheSameTypes) {
   std::size_t known = 0;
   for (std::uint32_t number = 0; number < GGML_TYPE_COUNT; ++number) {

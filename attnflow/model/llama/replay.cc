@@ -84,7 +84,6 @@ void ScoreRecorder::weights(std::size_t layer, const ggml_tensor& node, TensorVi
   const std::size_t end = attention.extent(2);
   const std::size_t begin = end - queries;
 
-  // The softmax, the operations between it and q k', and nothing else.
   const Parameters softmax = parameters_of(node);
   scores.scale = softmax[0];
   if (softmax[1] != 0.0F) refuse(layer, "scores that a slope lowers by distance (ALiBi)");
@@ -137,7 +136,6 @@ void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t
   constexpr std::size_t kNodes = 16;
   const GgmlContextHandle context = make_ggml_context(kNodes);
 
-  // Tensors that refer to existing memory.
   ggml_tensor* const keys =
       ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, size(layer.width), size(query_end), size(layer.key_heads));
   keys->data = const_cast<char*>(layer.keys);

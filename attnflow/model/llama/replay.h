@@ -1,10 +1,9 @@
 // Recomputes the attention of a finished sequence from libllama's queries and keys.
 //
 // The keys of every layer stay in the library's cache as long as the sequence; the queries are copied while they exist,
-// O(L n d) numbers. A row of attention is then softmax(mask + scale q k'), with tanh(s q k') in between in models that
-// cap their scores, computed by the same operations of the same library. No other operations on queries and keys are
-// supported: if the graph contains any, or if a recomputed row differs from the one that the model used, the model is
-// rejected.
+// O(L n d) numbers. A row of attention is then softmax(mask + scale q k'), with tanh(s q k') in between if scores are
+// capped, computed by the same operations of the same library. The model is rejected if the graph contains any other
+// operation on queries and keys, or if a recomputed row differs from the one that the model used.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,6 @@ struct ggml_threadpool;
 
 namespace attnflow {
 
-// The data that determine a layer's attention.
 struct LayerScores {
   std::vector<float> queries;  // [query, head, width]
   // Keys in the library's cache: number c for position p and head h is c floats after keys + p * key_step + h *
@@ -37,7 +35,7 @@ struct LayerScores {
   std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all keys from there to its own
 };
 
-// Collects the scores of a sequence that is run from its start, and checks in every chunk and layer that the last row
+// Collects the scores of a sequence run from its start; in every chunk and layer, checks that the last row
 // can be recomputed.
 class ScoreRecorder {
  public:
@@ -45,8 +43,7 @@ class ScoreRecorder {
 
   // The node q k' of a layer (from 1), once computed; its sources are still in place.
   void scores(std::size_t layer, const ggml_tensor& node);
-  // The softmax node of a layer, once computed; its mask is still in place. `attention` [head, query, key] is its
-  // result.
+  // Its softmax node, once computed; its mask is still in place. `attention` is its result [head, query, key].
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
 
   std::vector<LayerScores> take() { return std::move(layers_); }

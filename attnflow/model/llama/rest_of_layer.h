@@ -1,10 +1,9 @@
 // Recomputes the feed-forward half of a libllama layer for other rows.
 //
-// Between y, the residual stream after attention, and the next layer's residual stream, the graph contains operations
-// that process each position separately: a norm, products with weights, a gate, sums. They are recorded, without their
-// results, while a model runs for the first time; the same operations of the same library are then computed for other
-// rows. Operations that mix positions or choose between weights (experts) are not supported, and such a layer has no
-// rest.
+// Between y, the residual stream after attention, and the next layer's residual stream, the graph processes each
+// position separately: a norm, products with weights, a gate, sums. These operations are recorded, without their
+// results, in a model's first run; the same library then computes them for other rows. A layer with operations that mix
+// positions or choose between weights (experts) has no rest.
 #pragma once
 
 #include <ggml.h>
@@ -47,14 +46,13 @@ class RestOfLayer {
 // Records one layer after another.
 class RestRecorder {
  public:
-  // Starts with a layer's y.
   void begin(const ggml_tensor& y);
   // Adds the nodes after it, in order.
   void add(const ggml_tensor& node);
-  // Takes the next layer's residual stream and returns the rest of the layer before it, empty if it is not supported.
+  // Takes the next layer's residual stream; returns the rest of the layer before it, empty if it is not supported.
   RestOfLayer end(const ggml_tensor& x);
-  // Does the same for the last layer, which no layer follows to mark its end: returns as many of the recorded nodes as
-  // `before`, the rest of the previous layer, has; empty unless their operations are the same.
+  // Does the same for the last layer, which no layer follows: returns as many of the recorded nodes as `before`, the
+  // rest of the previous layer, has; empty unless their operations are the same.
   RestOfLayer end_as(const RestOfLayer& before) const;
 
  private:

@@ -28,8 +28,7 @@ std::string size_text(double bytes) {
                                : fmt::format("{:.1f} GiB", bytes / (1024.0 * kMiB));
 }
 
-// Memory for a context: the cache of keys and values; scores and weights of a chunk; its logits, twice; and the
-// activations of a layer, which are comparatively small.
+// The cache of keys and values; a chunk's scores and weights; its logits, twice; a layer's activations (small).
 double context_bytes(const LlamaWeights& weights, std::size_t positions) {
   const ModelInfo& info = weights.info;
   const auto number = [](std::size_t count) { return static_cast<double>(count); };
@@ -51,8 +50,8 @@ LlamaSession::LlamaSession(const LlamaWeights& weights, AttentionCapture& captur
   if (max_threads_ > 1) {
     // Without its own pool, the library starts new threads for every run of nodes, many times per token.
     ggml_threadpool_params params = ggml_threadpool_params_default(max_threads_);
-    // They sleep between runs, at no measurable cost: a busy-waiting thread would look to choose_threads() like another
-    // program's work.
+    // They sleep between runs, at no measurable cost: choose_threads() would take busy-waiting for other programs'
+    // work.
     params.poll = 0;
     threads_.reset(ggml_threadpool_new(&params));
     if (!threads_) {
@@ -99,7 +98,7 @@ void LlamaSession::open(std::size_t positions) {
   // Keeps keys and values as computed: rounding them to 16 bits would be the largest error not due to the weights.
   params.type_k = GGML_TYPE_F32;
   params.type_v = GGML_TYPE_F32;
-  // Layers with a sliding window also keep all positions, each in its own cell, and mask them.
+  // Layers with a sliding window also keep and mask all positions, each in its own cell.
   params.swa_full = true;
   params.embeddings = false;
   params.pooling_type = LLAMA_POOLING_TYPE_NONE;
@@ -150,7 +149,7 @@ void LlamaSession::move_to_more_room(std::size_t positions) {
   context_.reset();  // never two at once
   positions_ = 0;
   length_ = 0;
-  // Allocates more than requested, so that there is room the next few times, unless that is too much.
+  // Leaves room for the next few times, unless that is too much.
   const auto available = available_memory();
   const bool fits = !available || 2.0 * context_bytes(weights_, doubled) < static_cast<double>(*available);
   open(fits ? std::max(positions, doubled) : positions);

@@ -23,8 +23,8 @@ class LlamaSession {
  public:
   // Creates initial room for `positions` (at least 1). Keeps references to `weights` and `capture`. Throws
   // Error(kOther) if free memory is insufficient or the library cannot allocate it; the message says how much it takes.
-  // At most `threads` threads compute (0: the number of processors), and never more than are idle. This is checked
-  // again during computation, because one thread too many makes it a hundred times slower (base/idle_processors.h).
+  // At most `threads` threads compute (0: the number of processors), and never more than are idle, which is checked
+  // again meanwhile, because one thread too many makes it a hundred times slower (base/idle_processors.h).
   LlamaSession(const LlamaWeights& weights, AttentionCapture& capture, std::size_t threads, std::size_t positions);
 
   std::size_t length() const { return length_; }
@@ -33,15 +33,14 @@ class LlamaSession {
   bool is_causal() const { return llama_get_causal_attn(context_.get()); }
 
   void clear();
-  // Makes room for `positions` positions. The contents are preserved bitwise: they are copied or, in models with a
-  // sliding window, whose cache the library does not expose in full, recomputed. Throws as the constructor and append()
-  // do, and then clears the sequence.
+  // Makes room for `positions` positions. The contents are preserved bitwise: copied or, in models with a sliding
+  // window, whose cache the library does not expose in full, recomputed. Throws as the constructor and append() do, and
+  // then clears the sequence.
   void reserve(std::size_t positions, const std::stop_token& stop_token);
 
-  // Appends tokens, for which there must be room; `wanted` selects the tokens whose logits are returned, [number
-  // wanted, vocabulary]. Attention goes to `sink` and `recorder` (either may be null). Any exception clears the
-  // sequence: Cancelled, Error(kUnsupportedModel) from AttentionCapture, the sink's exceptions, Error(kOther) when the
-  // library fails.
+  // Appends tokens, for which there must be room; `wanted` selects those whose logits are returned, [number wanted,
+  // vocabulary]. Attention goes to `sink` and `recorder` (may be null). Any exception clears the sequence: Cancelled,
+  // Error(kUnsupportedModel) from AttentionCapture, the sink's exceptions, Error(kOther) when the library fails.
   std::vector<float> append(std::span<const llama_token> ids, std::span<const std::int8_t> wanted, AttentionSink* sink,
                             ScoreRecorder* recorder, const std::stop_token& stop_token,
                             const ProgressFunction& progress = {});

@@ -27,7 +27,6 @@ class SmolLM2 : public testing::Test {
     decoder_ = ModelFiles::gguf(file).load_decoder({.threads = 1});  // threads would wait for those of other tests
   }
 
-  // Returns the text that greedy generation adds.
   std::string continuation(const std::string& text, std::size_t tokens, AttentionSink* sink) {
     const TextCodec& codec = *decoder_->codec();
     std::string added;

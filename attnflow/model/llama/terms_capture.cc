@@ -16,7 +16,7 @@ std::size_t ne(const ggml_tensor& tensor, std::size_t dimension) {
   return static_cast<std::size_t>(tensor.ne[dimension]);
 }
 
-// Whether it is a leaf of the graph other than an input, i.e. a weight.
+// A leaf of the graph other than an input.
 bool is_weight(const ggml_tensor* tensor) {
   return tensor != nullptr && tensor->op == GGML_OP_NONE && tensor->view_src == nullptr &&
          (tensor->flags & GGML_TENSOR_FLAG_INPUT) == 0;
@@ -120,7 +120,7 @@ bool TermsCapture::take_values(const ggml_tensor& node) {
   return false;
 }
 
-// Converts [query, width] of each head to [head, width] of each query, which is then copied contiguously.
+// Converts [query, width] of each head to [head, width] of each query.
 bool TermsCapture::take_heads(const ggml_tensor& node) {
   const std::size_t joined = projection_.heads * projection_.width;
   if (node.op == GGML_OP_PERMUTE && last_->op == GGML_OP_MUL_MAT && node.nb[1] == last_->nb[2] &&
@@ -149,7 +149,7 @@ bool TermsCapture::take_projection(const ggml_tensor& node) {
   return true;
 }
 
-// Handles the operations between the output projection and the residual stream, and the residual stream itself.
+// The operations between the output projection and the residual stream, and that stream itself.
 bool TermsCapture::take_sum(const ggml_tensor& node) {
   const std::size_t hidden = projection_.hidden;
   if (node.op == GGML_OP_GET_ROWS && node.src[0] == last_ && !rows_chosen_) {

@@ -1,7 +1,7 @@
 // Reads the terms of a layer (graph/layer_terms.h) out of libllama while it computes.
 //
-// Architectures name their nodes differently, so the capture follows the graph rather than the names. From a layer's
-// softmax on, each node that consumes the previous node's result is one of
+// Architectures name their nodes differently, so the capture follows the graph, not names. After a layer's softmax,
+// each node that consumes the previous node's result is one of
 //
 //     kqv = v softmax        v is a view of the cache: the values
 //     its heads side by side [head * width, query]
@@ -15,8 +15,8 @@
 // for the positions whose logits are wanted, so y is summed here, from o for all positions; in the other layers the
 // result is bitwise the same.
 //
-// The library reuses memory. A node's inputs exist while the library asks about that node, if they were computed before
-// the last requested node: values and x are copied then, o once it has been computed.
+// The library reuses memory. While it asks about a node, that node's inputs exist if they were computed before the last
+// requested node: values and x are copied then, o once it has been computed.
 #pragma once
 
 #include <ggml.h>
@@ -48,20 +48,17 @@ class TermsCapture {
   void begin(std::size_t query_begin, std::size_t queries);
   // Call after it, with the number of layers.
   void end(std::size_t layers);
-  // The softmax node of a layer (from 1), once computed; `attention` [head, query, key] is its result and outlives the
-  // layer.
+  // The softmax node of a layer (from 1), once computed; its result `attention` [head, query, key] outlives the layer.
   void weights(std::size_t layer, const ggml_tensor& node, TensorView<const float> attention);
-  // Receives each node other than softmax, in order, and returns whether its result is wanted. An unsupported node sets
+  // Receives each node other than softmax, in order; returns whether its result is wanted. An unsupported node sets
   // problem(); after that nothing is wanted.
   bool is_wanted(const ggml_tensor& node);
   // A requested node, once computed. Returns true when the layer is complete.
   bool receive(const ggml_tensor& node);
 
-  // Returns the completed layer, valid until the next begin(), weights() or terms(). Throws as
-  // OutputProjections::get().
+  // The completed layer, valid until the next begin(), weights() or terms(). Throws as OutputProjections::get().
   LayerTerms terms();
-  // Why this model's layers do not decompose, such as "a norm behind the output projection of layer 1", or empty. Never
-  // reset.
+  // Why this model's layers do not decompose ("a norm behind the output projection of layer 1"), or empty. Never reset.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -82,7 +79,6 @@ class TermsCapture {
   int thread_count_ = 1;
   ggml_threadpool* threads_ = nullptr;
 
-  // State of the current chunk.
   std::size_t query_begin_ = 0;
   std::size_t queries_ = 0;
   std::size_t layers_seen_ = 0;

@@ -1,6 +1,5 @@
-// Tests that terms of layers read from libllama are complete, regardless of chunks and threads, and rejected if they
-// are not. tests/cli/test_gguf_contributions.py compares contributions with those of the folder that attnflow model
-// makes of a file.
+// Tests that terms of layers read from libllama are complete, regardless of chunks and threads, or else rejected.
+// tests/cli/test_gguf_contributions.py compares contributions with those of the converted file's folder.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,7 +25,6 @@ Ids some_ids(std::size_t count) {
   return ids;
 }
 
-// Checks every layer, and keeps the streams.
 class LayersSink : public AttentionSink {
  public:
   bool wants_terms() const override { return true; }

@@ -57,7 +57,6 @@ constexpr std::array kDropped = {
     Dropped{"unknown type", "only a name for the file's quantization is missing"},
 };
 
-// "load: missing ..." without the function name.
 std::string_view without_function(std::string_view message) {
   std::size_t colon = message.find(": ");
   if (colon == std::string_view::npos && message.ends_with(':')) colon = message.size() - 1;  // an empty line
@@ -68,7 +67,6 @@ std::string_view without_function(std::string_view message) {
   return is_name ? message.substr(std::min(colon + 2, message.size())) : message;
 }
 
-// Returns the text between `before` and `after`.
 std::optional<std::string> between(std::string_view text, std::string_view before, std::string_view after) {
   const std::size_t begin = text.find(before);
   if (begin == std::string_view::npos) return std::nullopt;
@@ -162,7 +160,7 @@ std::vector<ModelNote> unsaid_llama_notes(const llama_model& model, const intern
   const llama_token end = llama_vocab_eos(vocabulary);
   if (llama_vocab_get_add_bos(vocabulary)) check(kBegin, llama_vocab_bos(vocabulary));
   check(kEnd, end);
-  // A token that occurs in running text, and ends the text when it is generated.
+  // In running text, it ends the text when it is generated.
   if (end >= 0 && header.number(kEnd) == end &&
       (llama_vocab_get_attr(vocabulary, end) & LLAMA_TOKEN_ATTR_NORMAL) != 0) {
     notes.push_back(doubtful(kEnd, "ordinary", vocabulary, end));

@@ -1,8 +1,8 @@
 // Converts libllama's warnings to notes.
 //
 // The library writes its warnings for a terminal: with a function name in front, one line for each token, boxes of
-// asterisks. Here each kind becomes one note, in this project's words if known. Warnings about issues that cannot
-// change tokens or numbers here are dropped, by name; all others become notes unchanged.
+// asterisks. Here each kind becomes one note, in this project's words if known, otherwise unchanged. Warnings about
+// issues that cannot change tokens or numbers here are dropped, by name.
 #pragma once
 
 #include <llama.h>
@@ -21,7 +21,6 @@ namespace attnflow {
 // Collects warnings one by one. Memory is bounded, however many a hostile file causes.
 class LlamaWarnings {
  public:
-  // Adds one message, as a single line.
   void add(std::string_view message);
 
   // Returns the notes so far, each once, grouped by kind. `vocabulary` is the model's.

@@ -60,7 +60,6 @@ std::size_t setting(const GgufHeader& header, const std::string& architecture, s
   return value < 0 ? otherwise : static_cast<std::size_t>(value);
 }
 
-// A file that is no model, or has no tokenizer.
 void check_header(const GgufHeader& header, const std::string& source) {
   const auto kind = header.text("general.type");
   if (kind && *kind != "model") {
@@ -90,7 +89,7 @@ LlamaModelHandle load(const fs::path& file, bool copy) {
                                      reason.empty() ? "it gives no reason" : reason));
 }
 
-// Checks what the library knows about its architectures. Other problems appear in the first run (LlamaDecoder).
+// Other problems appear in the first run (LlamaDecoder).
 void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_has_encoder(&model))
     unsupported(source, "one with an encoder; for T5, BART and others, attnflow generate runs the Hugging Face folder");
@@ -100,7 +99,6 @@ void check_kind(const llama_model& model, const std::string& source) {
   if (llama_model_is_diffusion(&model)) unsupported(source, "a diffusion model, with bidirectional attention");
 }
 
-// Takes from the library what it knows better than the header.
 ModelInfo info_of(const llama_model& model, const GgufFile& file) {
   const auto count = [&](std::int64_t number, std::string_view what) {
     if (number <= 0)

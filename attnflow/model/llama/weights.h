@@ -19,12 +19,11 @@ struct LlamaWeights {
   StoredMatrices matrices;    // from all of its files
 };
 
-// Checks the header before the library sees the file; for a model in several files (name-00001-of-00003.gguf), referred
-// to by the first, checks every header. Weights are mapped, not copied, if the library can use them as they are, unless
-// `copy` is set.
-// Throws Error(kBadFile): as read_gguf() does, missing files, tensors that are missing or have the wrong shape;
-// Error(kUnsupportedModel): an architecture that this libllama does not know, or that is not a decoder with attention
-// in every layer.
+// Checks the header before the library sees the file; for a model in several files (name-00001-of-00003.gguf), named by
+// the first, checks every header. Weights are mapped, not copied, if the library can use them as they are, unless
+// `copy` is set. Throws Error(kBadFile) as read_gguf() does, and for missing files and tensors that are missing or have
+// the wrong shape; Error(kUnsupportedModel) for an architecture that this libllama does not know, or that is not a
+// decoder with attention in every layer.
 LlamaWeights load_llama_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow

@@ -39,7 +39,6 @@ class GradientStack : public AttentionGradientSink {
     gradient.insert(gradient.begin(), slopes.span().begin(), slopes.span().end());
   }
 
-  // Whether all layers have arrived.
   bool complete() const { return next_ == 0; }
 
   Shape shape;                   // [head, query, key]
@@ -67,7 +66,6 @@ struct Case {
   ScoreTarget target;
 };
 
-// Calls call(model, input).
 template <typename Call>
 auto with_model(const Case& one, const Call& call, std::size_t threads = 0) {
   const LoadOptions options = {.threads = threads};
@@ -81,7 +79,7 @@ GradientStack differentiate(const Case& one, std::size_t threads = 0) {
       one, [&](auto& model, const auto& input) { return differentiate(model, input, one.target); }, threads);
 }
 
-// Returns all cases of up to 29 tokens for all models that give a score.
+// Cases of up to 29 tokens, for all models that give a score.
 std::vector<Case> golden_cases() {
   constexpr std::size_t kMaxTokens = 29;
   std::vector<Case> cases;
@@ -138,7 +136,6 @@ TEST(AttentionGradients, AgreeWithAutograd) {
   EXPECT_GE(decoders, 18U);
 }
 
-// The attention that accompanies the gradients equals that of run().
 TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   for (const Case& one : golden_cases()) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));
@@ -152,8 +149,7 @@ TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   }
 }
 
-// Identical patches without positions have the same value vector, so the weight on each of them has the same effect on
-// the score. The head reads only the class token, so the last layer's other queries have no effect.
+// Identical patches without positions have one value vector, so all weights on them have the same effect on the score.
 TEST(AttentionGradients, AreOneForKeysOfOneValue) {
   const Json config = {{"model_type", "vit"},      {"hidden_size", 16}, {"num_hidden_layers", 1},
                        {"num_attention_heads", 2}, {"image_size", 12},  {"patch_size", 4},
@@ -217,7 +213,6 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
   EXPECT_TRUE(sink.attention.empty());
 }
 
-// A sink that throws in the middle: its exception is propagated, and the model can be used again.
 TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
   class Stopping : public AttentionGradientSink {
    public:
@@ -230,7 +225,6 @@ TEST(AttentionGradients, ExceptionsOfTheSinkComeThrough) {
   EXPECT_FALSE(differentiate(*bert, text, {}).gradient.empty());
 }
 
-// A backend without gradients reports that.
 TEST(AttentionGradients, ABackendWithoutThemSaysSo) {
   class NoGradients : public TextModel {
    public:

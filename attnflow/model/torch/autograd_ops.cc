@@ -25,7 +25,6 @@ std::vector<at::Tensor> AutogradOps::linear(const std::vector<const Linear*>& ma
 at::Tensor AutogradOps::active(const at::Tensor& z, Activation activation) const {
   if (rule == BackwardRule::kGradient) return activate(z, activation);
   const at::Tensor fixed = z.detach();
-  // Where z is 0, f(z) is 0 too, and no relevance passes.
   return z * (activate(fixed, activation) / fixed).masked_fill_(fixed == 0, 0.0);
 }
 

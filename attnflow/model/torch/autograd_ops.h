@@ -1,5 +1,5 @@
 // The steps of a layer (transformer_layer.h) on padded batches, in a form that libtorch can differentiate: for
-// training, for gradients, and for many short sequences at once. Runs on the calling thread.
+// training, gradients, and many short sequences at once. Runs on the calling thread.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,11 +24,11 @@ class Dropout {
   at::Generator generator_;
 };
 
-// Intermediate tensors taken from a layer: the very tensors from which its result is computed.
+// Intermediate tensors of a layer: the very ones from which its result is computed.
 struct LayerTap {
   at::Tensor weights;  // attention after softmax, [B, G, H / G, query, key]
-  // The residual stream after the attention block, before any norm that follows it: [B, T, hidden]. For a layer with
-  // parallel halves, the stream that bypasses attention.
+  // The residual stream after the attention block, before any norm that follows it: [B, T, hidden]. With parallel
+  // halves, the stream that bypasses attention.
   at::Tensor output;
 };
 

@@ -1,9 +1,7 @@
-// A single forward pass, the reference for measuring `attnflow explain`. Links libtorch like any other program, runs
-// the encoder once, keeps no attention, and prints the process's peak memory.
+// The reference for measuring `attnflow explain`: links libtorch like any other program, runs the encoder once, keeps
+// no attention, and prints the process's peak memory.
 //
-//   attnflow_bare_forward MODEL_FOLDER TOKENS
-//
-// An image model gets a black image of its training size; TOKENS is then ignored.
+//   attnflow_bare_forward MODEL_FOLDER TOKENS   (an image model ignores TOKENS and gets a black image)
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -26,7 +24,7 @@ int run(const std::string& folder, std::size_t tokens) {
     const auto model = attnflow::make_torch_vision(weights, {});
     model->run({attnflow::Tensor<float>({image->channels, image->height, image->width})}, nullptr);
   } else {
-    // The choice of tokens does not matter; a stride coprime to most vocabulary sizes spreads them over the table.
+    // A stride coprime to most vocabulary sizes spreads the tokens over the table.
     constexpr std::size_t kStride = 7919;
     attnflow::TextInput input;
     for (std::size_t i = 0; i < tokens; ++i) {

@@ -11,7 +11,6 @@ constexpr std::int64_t kFewestColumns = 256;
 
 at::Tensor as_matrix(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// Reshapes [n, out] to [.., out], where x is [.., in].
 at::Tensor in_the_shape_of(const at::Tensor& x, const at::Tensor& result) {
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = result.size(1);
@@ -40,7 +39,6 @@ std::size_t BlockedOps::useful_threads_for(const at::Tensor& x, std::int64_t out
   return useful_threads(threads_, x.numel() * outs, as_vector(x) ? kWorthOfVector : kWorthOfProduct);
 }
 
-// Computes a block of x W^T + b and writes it to `result`, the same block of the whole result.
 void BlockedOps::multiply(const Block& block, const Linear& map, const at::Tensor& x, at::Tensor result,
                           bool as_vector) {
   const at::Tensor weight = block.of_weight(map.weight);

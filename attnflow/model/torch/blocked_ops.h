@@ -1,9 +1,9 @@
 // The steps of a layer (transformer_layer.h), optimized for speed: in place, without gradients, with matrix products
-// cut into blocks that are distributed over threads.
+// cut into blocks that threads share.
 //
 // The cuts depend only on the shapes, so results are bitwise independent of the number of threads (split_work.h). On a
-// CPU, a block is large enough to be worth a thread and, for a large matrix, large enough that few numbers are packed
-// for the BLAS more than once. Other devices divide work themselves and get it in one piece.
+// CPU, a block is worth a thread and, in a large matrix, large enough that few numbers are packed for the BLAS more
+// than once. Other devices get the work in one piece and divide it themselves.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,7 +20,7 @@ namespace attnflow::internal {
 // How to compute a product with one row. As a vector, each weight is read once and none is packed.
 enum class OneRow { kMatrix, kVector };
 
-// Does not include attend(), which encoders and decoders implement separately.
+// Lacks attend(), which encoders and decoders implement separately.
 class BlockedOps {
  public:
   BlockedOps(at::Device device, std::size_t threads, OneRow one_row)

@@ -36,7 +36,7 @@ struct Chunk {
   std::size_t count = 0;
 };
 
-// Cuts `tokens` tokens after `past` others into chunks of as many queries as fit, counting their attention to all keys.
+// Cuts `tokens` tokens after `past` others into chunks of as many queries as fit with their attention to all keys.
 std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::size_t tokens) {
   std::vector<Chunk> chunks;
   for (std::size_t begin = past; begin < past + tokens; begin += chunks.back().count) {
@@ -48,19 +48,18 @@ std::vector<Chunk> cut_into_chunks(std::size_t heads, std::size_t past, std::siz
   return chunks;
 }
 
-// Memory reused for successive attention tensors. They vary in size, and allocating each separately would fragment the
-// heap.
+// Memory reused for successive attention tensors, whose varying sizes would fragment the heap.
 class AttentionBuffer {
  public:
   explicit AttentionBuffer(at::Device device) : options_(at::TensorOptions(at::kFloat).device(device)) {}
 
-  // Makes room for `numbers` and discards the previous contents.
+  // Discards the previous contents.
   void reserve(std::size_t numbers) {
     if (buffer_.defined() && to_signed(numbers) <= buffer_.numel()) return;
     buffer_.reset();
     buffer_ = at::empty({to_signed(numbers)}, options_);
   }
-  // Returns a view [heads, queries, keys], for which there must be room.
+  // There must be room.
   at::Tensor view(std::size_t heads, std::size_t queries, std::size_t keys) const {
     return buffer_.narrow(0, 0, to_signed(heads * queries * keys))
         .view({to_signed(heads), to_signed(queries), to_signed(keys)});
@@ -71,7 +70,7 @@ class AttentionBuffer {
   at::Tensor buffer_;
 };
 
-// The decoder state that a replay needs: shared, so that a replay that outlives its sequence can report that.
+// Shared with replays, so that one that outlives its sequence can report that.
 struct Sequence {
   Sequence(const DecoderConfig& config, at::Device device) : cache(config, device) {}
 
@@ -80,8 +79,7 @@ struct Sequence {
   std::size_t uses = 0;    // increases whenever the tokens change
 };
 
-// Runs a chunk of a sequence through the layers: each stores the chunk's keys and values in the cache and attends to
-// all stored ones.
+// Runs a chunk through the layers: each stores its keys and values in the cache and attends to all stored ones.
 class ChunkOps : public internal::SinkOps {
  public:
   ChunkOps(internal::KeyValueCache& cache, std::size_t begin, at::Device device, std::size_t threads,
@@ -257,7 +255,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
  private:
-  // Tokens to append to the existing ones.
   struct Pass {
     std::span<const std::int64_t> ids;
     AttentionSink* sink = nullptr;
@@ -267,9 +264,9 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     ProgressFunction progress = {};  // in tokens
   };
 
-  // Returns the gradient of a target with respect to the first layer's input and, if `sink` is not null, with respect
-  // to the attention of every layer: all query heads, including keys that a query does not see, whose weight is 0. Uses
-  // the embedding `given` instead of the ids' own if it is not null. Runs on the calling thread.
+  // Returns the gradient of a target with respect to the first layer's input and, with a `sink`, to the attention of
+  // every layer: all query heads, including keys that a query does not see, whose weight is 0. Replaces the ids'
+  // embedding by `given` if that is not null. Runs on the calling thread.
   InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
                               BackwardRule rule, const std::stop_token& stop_token = {},
                               const Tensor<float>* given = nullptr) const {
@@ -296,8 +293,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
   }
 
-  // Returns logits [positions, vocabulary]. On any failure, clears the sequence, because its layers may differ in
-  // length.
+  // Returns logits [positions, vocabulary]. On failure, clears the sequence, because its layers may differ in length.
   at::Tensor run_pass(const Pass& pass) {
     ++sequence_->uses;
     try {
@@ -314,7 +310,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     }
   }
 
-  // Returns the last layer's output at the requested positions: [positions, hidden].
+  // The last layer's output at the requested positions: [positions, hidden].
   at::Tensor run_chunks(const Pass& pass) {
     const std::size_t n = pass.ids.size();
     sequence_->cache.reserve(sequence_->length + n, sequence_->length);
@@ -348,7 +344,6 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return wanted;
   }
 
-  // Runs tokens [done, done + count) of the pass through all layers: [count, hidden].
   at::Tensor run_chunk(const Pass& pass, std::size_t done, std::size_t count, const AttentionBuffer& buffer) {
     const std::size_t begin = sequence_->length;
     ChunkOps ops(sequence_->cache, begin, device_, threads_, pass.sink);

@@ -10,8 +10,8 @@ namespace attnflow::internal {
 
 namespace {
 
-// Queries per tile: enough that keys are rarely packed for the BLAS, few enough that the scores of a long text stay in
-// a core's cache.
+// Queries per tile: enough that keys are rarely packed for the BLAS, few enough that the scores of a long text fit a
+// core's cache.
 constexpr std::int64_t kTile = 64;
 constexpr std::size_t kRoomStep = 64;
 
@@ -34,8 +34,7 @@ std::vector<Tile> cut(std::int64_t heads, std::int64_t key_heads, std::int64_t q
   return tiles;
 }
 
-// Returns a tile's queries as one matrix for each head with its own keys: [G of the tile, rows, d], heads before
-// queries.
+// A tile's queries as one matrix for each head with its own keys: [G of the tile, rows, d], heads before queries.
 at::Tensor rows_of(const AttentionTask& task, const Tile& tile, std::int64_t key_heads) {
   const std::int64_t d = task.form.head_width;
   const at::Tensor part = task.queries.narrow(0, tile.query, tile.queries).narrow(1, tile.head * d, tile.heads * d);
@@ -112,7 +111,7 @@ void KeyValueCache::reserve(std::size_t positions, std::size_t used) {
   if (positions <= room_) return;
   const std::size_t grown = (std::max(positions, room_ + room_ / 2) + kRoomStep - 1) / kRoomStep * kRoomStep;
   const std::size_t room = std::max(positions, std::min(grown, most_));
-  // One tensor at a time, so that the old and the new cache never exist in full at the same time.
+  // One tensor at a time, so that the old and the new cache never both exist in full.
   for (std::vector<at::Tensor>* const all : {&keys_, &values_}) {
     for (at::Tensor& one : *all) {
       const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device_);

@@ -1,7 +1,6 @@
-// A decoder's keys and values, and the attention of queries to them.
-//
-// Positions count from the start of the sequence, at 0. There are H heads of d numbers each, and G of them have their
-// own keys and values: head h uses those of key-value head h G / H.
+// A decoder's keys and values, and the attention of queries to them. Positions count from 0 at the start of the
+// sequence. There are H heads of d numbers each, and G of them have their own keys and values: head h uses those of
+// key-value head h G / H.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,7 +22,6 @@ class KeyValueCache {
   // Makes room for `positions` in total and keeps the first `used`. Room grows by at least half, so that appending
   // token by token copies each number only a few times.
   void reserve(std::size_t positions, std::size_t used);
-  // Bytes that room for `positions` takes.
   std::size_t bytes(std::size_t positions) const {
     return 2 * keys_.size() * static_cast<std::size_t>(heads_ * width_) * positions * sizeof(float);
   }
@@ -61,9 +59,8 @@ struct AttentionTask {
 // The last key is the last query's own; `key_begin` and `query_begin` are the positions of the first key and query.
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
 
-// On a CPU, computes the task in tiles of a head and some queries, holding only their scores in memory: [64, begin + n]
-// for each thread. The tiles are the same, so results are bitwise the same, whether or not attention is requested.
-// Other devices divide work themselves and get it in one piece.
+// On a CPU, computes tiles of a head and some queries, holding only their scores: [64, begin + n] for each thread. The
+// bits of results do not depend on whether attention is requested. Other devices divide the work themselves.
 void attend(const AttentionTask& task, std::size_t threads);
 
 }  // namespace attnflow::internal

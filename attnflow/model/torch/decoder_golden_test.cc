@@ -26,11 +26,10 @@ using test::KeptRows;
 using test::largest;
 using test::largest_difference;
 
-// Relative to the largest logit if that is above 1: the random models' logits reach 10, and float32 sums in a different
-// order differ by a few units of 6e-7 there.
+// Relative to the largest logit if that is above 1: random models' logits reach 10, where float32 sums in a different
+// order differ by a few units of 6e-7.
 constexpr double kLogitTolerance = 2e-5;
 
-// A case of a model's index, and its arrays.
 struct GoldenCase {
   const Json& model;
   const Json& json;
@@ -41,7 +40,7 @@ struct GoldenCase {
   Array array(const std::string& name) const { return test::case_array(file, number, name); }
 };
 
-// Calls check(decoder, case) for every case that has `key`, and returns their number.
+// Calls check(decoder, case) for every case that has `key`; returns their number.
 template <typename Check>
 std::size_t each_case(const std::string& key, const Check& check) {
   std::size_t cases = 0;
@@ -111,15 +110,14 @@ TEST(DecoderGolden, Gradients) {
   EXPECT_GE(cases, 9U * 2U);
 }
 
-// load_model also loads any decoder.
 TEST(DecoderGolden, LoadModelTakesDecoders) {
   const std::unique_ptr<TextModel> model = ModelFiles(test::golden_decoders() / "llama_grouped").load_text();
   EXPECT_EQ(model->info().head, ModelHead::kCausalLm);
   EXPECT_EQ(model->decoder(), model.get());
 }
 
-// GPT-2 with 3 layers, 3 heads, hidden size 48 and a vocabulary of 3, trained to sort: weights in minGPT's form, with
-// every intermediate result of the first layer and the final probabilities for 3 inputs.
+// GPT-2 with 3 layers, 3 heads, hidden size 48 and 3 tokens, trained to sort, in minGPT's form, with the first layer's
+// intermediate results and the final probabilities for 3 inputs.
 class GptNanoSort {
  public:
   explicit GptNanoSort(const std::filesystem::path& data)

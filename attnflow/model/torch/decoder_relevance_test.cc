@@ -1,6 +1,6 @@
-// AttnLRP conserves relevance when propagating it back to a layer: if maps have no biases, the amounts that positions
-// write into each other in the top layer, plus the amount that bypasses its attention, sum to the explained score. In
-// lower layers, the softmax of attention is involved, whose rule conserves almost nothing exactly.
+// AttnLRP conserves relevance down to a layer: without biases, the amounts that positions write into each other in the
+// top layer, plus the amount that bypasses its attention, sum to the explained score. Lower layers involve the softmax
+// of attention, whose rule conserves almost nothing exactly.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +16,6 @@
 namespace attnflow::decoder_relevance_test {
 namespace {
 
-// Small enough compared with the divisors that no precision is lost.
 constexpr double kEpsilon = 1e-12;
 
 class TopSum final : public AttentionGradientSink {

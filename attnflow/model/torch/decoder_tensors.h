@@ -21,7 +21,6 @@ struct DecoderTensors {
 
   // Returns the input of the first layer for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
-  // Sets the rotation angles of positions from `begin` on in `ops`.
   template <typename Ops>
   void turn(Ops& ops, std::size_t begin, std::size_t count) const {
     ops.rotation = rotation(config.rotary, frequencies, begin, count);
@@ -29,7 +28,6 @@ struct DecoderTensors {
   }
   std::vector<LayerForm> forms() const;
   at::Device device() const { return word_embedding.device(); }
-  // Runs x [1, T, hidden] through all layers. Throws Cancelled.
   template <typename Ops>
   at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {
     for (std::size_t index = 0; index < config.layers; ++index) {

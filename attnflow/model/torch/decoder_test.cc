@@ -25,9 +25,8 @@ using test::KeptRows;
 using test::largest_difference;
 using test::spread_ids;
 
-// For two float32 passes over the same numbers, cut differently: a few units in the last place of 6e-8, amplified by
-// deep random layers. The amount depends on the processor, whose vector width determines the order of sums in matrix
-// products: below 1e-5 on most, 1.3e-5 observed on one with AVX-512.
+// For two float32 passes cut differently: a few units in the last place of 6e-8, amplified by deep random layers. It
+// depends on the processor's vector width: below 1e-5 on most, 1.3e-5 observed with AVX-512.
 constexpr test::DecoderTolerance kChunkTolerance = {4e-5, 4e-5};
 
 std::unique_ptr<Decoder> load(const std::filesystem::path& folder, std::size_t threads = 0) {
@@ -97,8 +96,8 @@ TEST(Decoder, AClassifierReadsTheLastTokenThatIsNoPadding) {
   expect_error(ErrorKind::kUnsupportedModel, {"predicts a class"}, [&] { classifier->append(ids, nullptr); });
 }
 
-// A decoder with random weights, with enough heads that a chunk's attention must be bounded, and wide enough that
-// products are cut into several blocks in each dimension. `from` is the golden decoder of which it is a wide copy.
+// A random copy of the golden decoder `from`, with enough heads that a chunk's attention must be bounded, and wide
+// enough that products are cut into several blocks in each dimension.
 class WideDecoder {
  public:
   static constexpr std::size_t kHidden = 384;
@@ -143,7 +142,7 @@ TEST(Decoder, AppendingInPartsIsRunningAtOnceInLongTexts) {
   test::expect_parts_agree(*decoder, spread_ids(420, decoder->info().vocabulary), {{130, 1, 64, 200}}, kChunkTolerance);
 }
 
-// The attention of 96 heads over 600 keys: chunks shrink so that no layer of one takes more than 32 MiB.
+// 96 heads over 600 keys: chunks shrink so that none takes more than 32 MiB in a layer.
 TEST(Decoder, ChunksKeepWithinTheirMemory) {
   const WideDecoder wide;
   const std::unique_ptr<Decoder> decoder = load(wide.path());
@@ -274,7 +273,6 @@ TEST(Decoder, RefusesInputThatItCannotRun) {
   expect(ErrorKind::kBadFile, {"found 298 at position 4"}, {5, 298});
   expect(ErrorKind::kBadFile, {"found -1"}, {-1});
   EXPECT_TRUE(sink.chunks.empty());
-  // Rejected tokens leave the sequence unchanged.
   EXPECT_EQ(decoder->length(), 3U);
   decoder->append(Ids(317, 5), nullptr);
   expect(ErrorKind::kInputTooLong, {"1 after the 320"}, {5});
@@ -309,7 +307,6 @@ TEST(Decoder, ClearsTheSequenceWhenItIsStopped) {
   EXPECT_THROW(gradients_of(*decoder).input_gradients(inputs, targets, options), Cancelled);
 }
 
-// Gradients describe the effect of a small step of the input; computing them leaves the sequence unchanged.
 TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
   const std::unique_ptr<Decoder> decoder = load_golden("qwen2_window");
   decoder->append(Ids{1, 2, 3}, nullptr);
@@ -334,7 +331,6 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
     EXPECT_TRUE(alone[0].gradient == all[i].gradient);
     EXPECT_EQ(alone[0].value, all[i].value);
   }
-  // The value is computed from the logits that a run gives.
   const Tensor<float> logits = decoder->run(inputs[4], nullptr, {{29}}).logits;
   const std::vector<ScoreTarget> logit = {{ScoreTarget::Kind::kLogit, 17, 0}};
   EXPECT_NEAR(gradients_of(*decoder).input_gradients({&inputs[4], 1}, logit)[0].value,

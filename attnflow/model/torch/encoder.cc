@@ -30,7 +30,6 @@ namespace {
 using internal::to_host;
 using internal::to_signed;
 
-// Runs the layers of one sequence, with attention sent to a sink.
 class SequenceOps : public internal::SinkOps {
  public:
   SequenceOps(at::Device device, std::size_t threads, AttentionSink* sink)
@@ -39,7 +38,6 @@ class SequenceOps : public internal::SinkOps {
   at::Tensor score_bias;                        // [H or 1, n, n]: added to scores; undefined: none
   internal::OccurringBuckets distance_buckets;  // for layers whose form has DistanceTerms
 
-  // Processes heads separately, in blocks.
   at::Tensor attend(const internal::LayerForm& form, std::size_t index, at::Tensor query, at::Tensor key,
                     at::Tensor value) {
     const std::int64_t n = query.size(1);
@@ -78,7 +76,6 @@ class SequenceOps : public internal::SinkOps {
 using SequenceForward = internal::EncoderForward<SequenceOps>;
 using BatchForward = internal::EncoderForward<internal::AutogradOps>;
 
-// Handles the differences between texts and images.
 internal::BatchItem batch_item(const ModelInfo& info, const TextInput& input) { return {input_tokens(info, input)}; }
 internal::BatchItem batch_item(const ModelInfo& info, const PixelInput& input) {
   return {input_tokens(info, input), input.pixels.shape()};
@@ -119,7 +116,6 @@ internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const Pi
   return batch;
 }
 
-// `Kind` is the base class for texts or images.
 template <typename Kind, typename Input>
 class TorchEncoder final : public Kind, public Gradients<Input> {
  public:
@@ -217,7 +213,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
   }
 
  private:
-  // Checks the inputs and calls body(group, forward pass, embeddings of the group) for groups of them, on all threads.
+  // Checks the inputs and calls body(group, forward pass, the group's embeddings) for groups of them, on all threads.
   template <typename Body>
   void each_batch(std::span<const Input> inputs, const BatchOptions& options, const Body& body) const {
     for (const Input& input : inputs) check_input(tensors_.config, info_, input, {});
@@ -252,7 +248,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
                    info_.name);
   }
 
-  // Returns the target's value, from the last hidden states [1, T, hidden] of a sequence of `tokens`.
+  // `hidden`: the last hidden states [1, T, hidden] of a sequence of `tokens`.
   at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
                       std::size_t tokens) const {
     if (info_.head == ModelHead::kClassification) {
@@ -266,12 +262,11 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
   }
 
-  // Applies the head to the last hidden states, [1, n, hidden].
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
     if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
     if (info_.head == ModelHead::kQuestionAnswering) return {to_host(forward.predict_answers(hidden))};
     if (info_.head == ModelHead::kNone) return {};
-    // The logits of one position may be as numerous as the vocabulary, so only those requested are computed.
+    // One position's logits may be as numerous as the vocabulary.
     if (options.logit_positions.empty()) {
       return {Tensor<float>({0, predicts_classes(info_.head) ? info_.labels.size() : info_.vocabulary})};
     }

@@ -25,19 +25,17 @@ namespace {
 using internal::AttentionTask;
 using internal::to_signed;
 
-// Places rows of attention in the joint sequence of source and target: the m source tokens, followed by those of the
-// target. The rows are those of all new tokens.
+// Places the attention rows of all new tokens in the joint sequence: the m source tokens, then the target.
 class JointRows {
  public:
-  // `begin`: the first new token; `end`: one past the last. `sink` may be null.
+  // The new tokens are [begin, end). `sink` may be null.
   JointRows(AttentionSink* sink, std::size_t source, std::size_t begin, std::size_t end)
       : sink_(sink), source_(to_signed(source)), begin_(to_signed(begin)), end_(to_signed(end)) {}
 
   bool wanted() const { return sink_ != nullptr; }
 
-  // Attention [H, m, m] of an encoder layer.
   void from_encoder(std::size_t layer, const at::Tensor& attention) { send(layer, attention.size(0), 0, 0, attention); }
-  // For an encoder layer that has already run: the new tokens belong to the target.
+  // For an encoder layer that has already run.
   void past_encoder(std::size_t layer, std::int64_t heads) { send(layer, heads, 0, 0, {}); }
   // Attention [H, new, target] of the target to itself, or [H, new, m] to the source.
   void to_target(std::size_t layer, const at::Tensor& attention) { from_target(layer, source_, attention); }
@@ -69,14 +67,12 @@ class JointRows {
   std::int64_t end_;
 };
 
-// Computes attention and sends its rows to their places.
 class JointOps : public internal::BlockedOps {
  protected:
   JointOps(at::Device device, std::size_t threads, internal::OneRow one_row, JointRows& rows)
       : BlockedOps(device, threads, one_row), rows_(rows) {}
 
-  // Returns the context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are
-  // wanted.
+  // The context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are wanted.
   at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
     task.queries = query.view({query.size(1), -1});
     task.context = at::empty_like(task.queries);
@@ -88,7 +84,6 @@ class JointOps : public internal::BlockedOps {
   JointRows& rows_;
 };
 
-// The encoder's layers, applied to a whole source.
 class SourceOps : public JointOps {
  public:
   SourceOps(at::Device device, std::size_t threads, JointRows& rows)
@@ -115,7 +110,6 @@ struct SourceKeys {
   at::Tensor values;
 };
 
-// Runs tokens of the target through the decoder's layers, after `begin` others.
 class TargetOps : public JointOps {
  public:
   TargetOps(internal::KeyValueCache& cache, const std::vector<SourceKeys>& source, std::size_t begin, at::Device device,
@@ -178,7 +172,7 @@ class TorchEncoderDecoder final : public Decoder {
   bool has_terms() const override { return false; }
   std::size_t length() const override { return source_tokens_ + target_tokens_; }
   void clear() override { source_tokens_ = target_tokens_ = 0; }
-  // The target has no more positions than that; the memory for the source depends only on the source.
+  // The memory for the source depends only on the source.
   void reserve(std::size_t tokens) override {
     const std::size_t positions = std::min(tokens, info_.target->max_tokens);
     internal::on_one_thread([&] { cache_.reserve(positions, target_tokens_); });
@@ -221,7 +215,6 @@ class TorchEncoderDecoder final : public Decoder {
   }
 
  private:
-  // Returns the number of source tokens in the ids that begin a sequence.
   std::size_t source_part(std::span<const std::int64_t> ids) const {
     const std::vector<std::int64_t>& begin = info_.target->begin;
     if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
@@ -239,7 +232,6 @@ class TorchEncoderDecoder final : public Decoder {
                                         to_signed(begin + queries));
   }
 
-  // Runs the encoder, and keeps the decoder layers' keys and values for its output.
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     SourceOps ops(device_, threads_, rows);
     ops.score_bias = score_bias(encoder_, 0, ids.size());
@@ -255,7 +247,6 @@ class TorchEncoderDecoder final : public Decoder {
     source_tokens_ = ids.size();
   }
 
-  // Runs the decoder on tokens after the existing ones, and returns the logits of the next one.
   Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
     cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
     TargetOps ops(cache_, source_, target_tokens_, device_, threads_, rows, encoder_.config.layers);

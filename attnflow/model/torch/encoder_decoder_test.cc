@@ -22,7 +22,7 @@ using test::expect_error;
 using test::Ids;
 using test::KeptRows;
 
-// As for decoders: relative to the largest logit if that is above 1.
+// Relative to the largest logit if that is above 1, as for decoders.
 constexpr double kLogitTolerance = 2e-5;
 
 const std::filesystem::path kGolden = test::golden_folder("encoder_decoders");

@@ -45,7 +45,7 @@ class EncoderForward {
     for (std::size_t index = 0; index < tensors_.config.layers; ++index) x = layer(index, std::move(x));
     return finish(x);
   }
-  // Returns the input of the first layer for embeddings, which is unchanged if there is no projection.
+  // Returns the first layer's input: the embeddings themselves if there is no projection.
   at::Tensor project(at::Tensor embedding) const {
     const Linear& map = tensors_.embedding_projection;
     return map.weight.defined() ? ops_.linear(map, embedding) : embedding;
@@ -59,7 +59,6 @@ class EncoderForward {
     if (one.patch_distances.defined()) ops_.score_bias = places_.patch_distances(one.patch_distances);
     return run_layer(ops_, one, index, std::move(x));
   }
-  // Applies the operations after the last layer.
   at::Tensor finish(const at::Tensor& x) const { return ops_.normed(tensors_.final_norm, x); }
 
   // Classification head: [B, classes]. `padding` is that of embed()'s batch; undefined: none.
@@ -82,17 +81,15 @@ class EncoderForward {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
     return ops_.linear(tensors_.head_output, transformed(chosen));
   }
-  // For one sequence, [1, n, hidden]: logits for an answer that begins at each token and for one that ends there, [2,
-  // n].
+  // For one sequence, [1, n, hidden]: logits for an answer beginning at each token and for one ending there, [2, n].
   at::Tensor predict_answers(const at::Tensor& hidden) const {
     return ops_.linear(tensors_.head_output, transformed(hidden[0])).t().contiguous();
   }
 
-  // The padding of the embedded batch, in the form of PaddedBatch.
+  // In the form of PaddedBatch.
   const at::Tensor& padding() const { return padding_; }
 
  private:
-  // Applies the head's layers before its last map.
   at::Tensor transformed(at::Tensor x) const {
     if (tensors_.head_dense.weight.defined()) x = ops_.activated(tensors_.head_dense, x, tensors_.head_activation);
     return ops_.normed(tensors_.head_norm, x);

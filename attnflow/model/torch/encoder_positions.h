@@ -11,16 +11,16 @@
 
 namespace attnflow::internal {
 
-// Returns the terms added to scores for the distance from query to key: [H, query, key], for `queries` queries from
+// Returns the terms added to scores for the distance from query to key, [H, query, key], for `queries` queries from
 // `query_begin` on and the keys from 0 on. `bias`: [buckets, H].
 at::Tensor distance_scores_of(const at::Tensor& bias, const DistanceBuckets& buckets, std::int64_t query_begin,
                               std::int64_t queries, std::int64_t keys);
 
-// Maps each pair of tokens in images of rows x columns patches, preceded by a class token, to an entry in a table of
-// the distances between the R x S patches of the training images. For a query's patch y rows below and x columns to the
-// right of the key's, the entry is at (y + R - 1) (2 S - 1) + x + S - 1; three more entries follow, for the class token
-// as query, as key, and as both. For another grid the table is resampled (bilinear, corners not aligned). (BEiT: Bao et
-// al., ICLR 2022, https://arxiv.org/abs/2106.08254.)
+// Maps each pair of tokens in images of rows x columns patches, after a class token, to an entry in a table of the
+// distances between the R x S patches of the training images. For a query's patch y rows below and x columns to the
+// right of the key's, the entry is at (y + R - 1) (2 S - 1) + x + S - 1; three more follow, for the class token as
+// query, as key, and as both. Another grid's table is resampled (bilinear, corners not aligned). (BEiT: Bao et al.,
+// ICLR 2022, https://arxiv.org/abs/2106.08254.)
 struct PatchDistances {
   // Returns the terms added to scores, [H, query, key], from a table [(2 R - 1) (2 S - 1) + 3, H].
   at::Tensor operator()(const at::Tensor& table) const;
@@ -34,11 +34,10 @@ struct PatchDistances {
 // Members that a model does not use are undefined.
 struct TokenPlaces {
   TokenPlaces() = default;
-  // For a text of `tokens` tokens.
   TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens);
-  // For an image of rows x columns patches. A patch whose center is at y and x, both from -1 to 1 across the image, is
-  // rotated by the angles 2 pi y f_i and then 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens
-  // before the patches are not rotated. (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
+  // A patch whose center is at y and x, both from -1 to 1 across the image, is rotated by the angles 2 pi y f_i and
+  // then 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens before the patches are not rotated.
+  // (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
   TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns);
 
   OccurringBuckets distance_buckets;  // for DistanceTerms

@@ -6,7 +6,6 @@ namespace attnflow::internal {
 
 namespace {
 
-// Adds a batch dimension of one to [count, hidden] or [hidden].
 at::Tensor batched(const at::Tensor& tokens) {
   if (!tokens.defined() || tokens.dim() == 3) return tokens;
   return tokens.view({1, -1, tokens.size(-1)});

@@ -12,7 +12,6 @@
 
 namespace attnflow::internal {
 
-// The embeddings of an image model: image_embedding.h.
 struct ImageTensors {
   ImageTensors(TensorSource& source, const ImageWeights& weights);
 

@@ -27,7 +27,7 @@ std::unique_ptr<Encoder> load(const std::string& name) {
   return ModelFiles(test::golden_models() / name).load_encoder();
 }
 
-// A BERT with random weights, as wide as real ones, so that products are cut into several blocks in each dimension.
+// As wide as real ones, so that products are cut into several blocks in each dimension.
 class WideBert {
  public:
   static constexpr std::size_t kPositions = 512;
@@ -148,8 +148,7 @@ TEST(Encoder, SameInputSameBitsAlbert) {
   expect_same_bits(std::filesystem::path(data) / "albert-uspto", {454});
 }
 
-// Without positions, a sequence repeated k times gets the same attention as a single copy, divided by k for each copy.
-// A single copy is computed in one block, k copies in many.
+// Without positions, k copies of a sequence, in many blocks, get the attention of one, in one block, divided by k.
 TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   constexpr std::size_t kTokens = 6;
   constexpr std::size_t kCopies = 76;
@@ -173,7 +172,7 @@ TEST(Encoder, ManyBlocksComputeWhatOneDoes) {
   std::vector<float> found = many_blocks.values;
   for (float& value : found) value *= static_cast<float>(kCopies);
   EXPECT_LE(test::largest_difference(found, expected), test::kAttentionTolerance);
-  // The model distinguishes its tokens, or the comparison would mean little.
+  // The tokens differ, or the comparison would mean little.
   const auto [least, most] = std::minmax_element(one_block.values.begin(), one_block.values.end());
   EXPECT_GT(*most - *least, 0.05F);
 }
@@ -232,7 +231,7 @@ TEST(Encoder, DamagedFilesAreRefusedBeforeTheBackendSeesThem) {
 }
 
 TEST(Encoder, DeviceThatIsNotThereIsRefused) {
-  // Does not exist on any machine, whichever libtorch is used.
+  // Exists on no machine.
   expect_error(ErrorKind::kUsage, {"cuda:99", "expected"},
                [] { ModelFiles(test::golden_models() / "bert_base").load_encoder({.device = "cuda:99"}); });
 }

@@ -21,18 +21,16 @@
 
 namespace attnflow::test {
 
-// Float32 sums in a different order differ by about 1e-6 after a dozen layers; the bounds that the project promises
-// leave room for another BLAS.
+// Float32 sums in a different order differ by about 1e-6 after a dozen layers; the bounds allow for other BLASes.
 inline constexpr double kAttentionTolerance = 2e-5;
 inline constexpr double kPredictionTolerance = 1e-4;
-// Relative to the largest gradient if that is above 1. The golden gradients use float64 arithmetic; if PyTorch's own
-// float32 pass is further from them than this, ours may be too, by up to a few times that distance.
+// Relative to the largest gradient if that is above 1. Golden gradients are in float64; where PyTorch's float32 pass is
+// further from them than this, ours may be too, by up to a few times that distance.
 inline constexpr double kGradientTolerance = 1e-5;
 inline constexpr double kRoundings = 4;
 
-// For two float32 passes over the same numbers, cut differently: a few units in the last place of 6e-8, amplified by
-// the large weights of these models; the amount depends on the processor's vector width (5e-6 observed on one with
-// AVX-512).
+// For two float32 passes cut differently: a few units in the last place of 6e-8, amplified by these models' large
+// weights. It depends on the processor's vector width (5e-6 observed with AVX-512).
 inline constexpr double kBatchTolerance = 1e-5;
 
 // The targets of the golden gradients for classifiers; their names in the arrays follow.
@@ -43,8 +41,8 @@ inline constexpr std::array<ScoreTarget, 3> kTargets = {{
 }};
 inline const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 
-// Expects the golden gradient and value of the target `name`, whose arrays array(key) reads. The value is as precise as
-// a number of size `scale`, or 1.
+// Expects the golden gradient and value of the target `name`, read by array(key). The value is as precise as a number
+// of size `scale`, or 1.
 template <typename ReadArray>
 void expect_gradient(const InputGradient& found, const std::string& name, const ReadArray& array, double scale) {
   const double rounding = array(name + "_gradient_rounding").to_double("rounding").data()[0];
@@ -71,8 +69,7 @@ void expect_batch_is_each_alone(Model& model, const std::vector<Input>& inputs) 
 }
 
 // Replaces a copy's weights with random ones, with extents mapped by `wider`, and removes tensors whose names contain
-// `without`. Tensors whose names contain `scale`, the norms' scales, are near 1, and those whose names contain `zero`
-// are 0.
+// `without`. Names with `scale`, the norms' scales, get values near 1, and those with `zero` get 0.
 inline void widen(const ModelCopy& copy, const std::map<std::size_t, std::size_t>& wider, const std::string& without,
                   const std::string& scale, const std::string& zero = {}) {
   copy.edit_weights([&](WeightsFile& weights) {
@@ -110,7 +107,7 @@ class StackSink : public AttentionSink {
     values.insert(values.end(), attention.span().begin(), attention.span().end());
   }
 
-  // Expects the golden attention, [layer, head, query, key].
+  // [layer, head, query, key].
   void expect_close_to(const Tensor<float>& expected) const {
     ASSERT_EQ(expected.rank(), 4U);
     ASSERT_EQ(layers, expected.extent(0));
@@ -128,7 +125,6 @@ class StackSink : public AttentionSink {
   std::vector<float> values;  // [layer, head, query, key]
 };
 
-// Returns an array of one case of a model.
 inline Array case_array(const std::filesystem::path& file, std::size_t number, const std::string& name) {
   return read_npz(file, "case" + std::to_string(number) + "_" + name);
 }

@@ -19,7 +19,7 @@ using test::kPredictionTolerance;
 using test::largest_difference;
 using test::StackSink;
 
-// The masked predictions of a case: {"position", "top": [{"id", "probability"}]}.
+// `expected`: {"position", "top": [{"id", "probability"}]}.
 void check_masked_predictions(const Json& expected, const std::vector<std::size_t>& positions,
                               const Tensor<float>& logits) {
   for (const Json& prediction : expected) {
@@ -39,7 +39,6 @@ void check_masked_predictions(const Json& expected, const std::vector<std::size_
   }
 }
 
-// Runs the same input through run(), with the logits that the golden file has.
 void check_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays, std::size_t number) {
   RunOptions options;
   if (model.info().head == ModelHead::kMaskedLm) {
@@ -95,7 +94,7 @@ TEST(Golden, MisalignedWeights) {
   }
 }
 
-// A large model's golden file holds the whole attention of short inputs and a sample of the attention of long ones.
+// A large model's golden file holds all attention of short inputs and a sample of that of long ones.
 void check_large_case(Encoder& model, const Json& golden, const std::filesystem::path& arrays) {
   RunOptions options;
   const bool masked_lm = model.info().head == ModelHead::kMaskedLm;

@@ -1,5 +1,4 @@
-// Tests classify() and input_gradients() against PyTorch's autograd (tests/golden/gradients), and padded batches
-// against sequences run alone.
+// Tests classify() and input_gradients() against PyTorch's autograd (tests/golden/gradients), and padded batches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +67,7 @@ TEST(Gradients, AgreeWithAutograd) {
   EXPECT_GE(checked, 5U * 4U * 3U);
 }
 
-// Returns inputs of every length from 1 to the longest, in mixed order.
+// Every length from 1 to the longest, in mixed order.
 std::vector<TextInput> mixed_lengths(const GoldenClassifier& golden) {
   const auto longest = std::max_element(golden.inputs.begin(), golden.inputs.end(),
                                         [](const auto& a, const auto& b) { return a.ids.size() < b.ids.size(); });
@@ -78,7 +77,6 @@ std::vector<TextInput> mixed_lengths(const GoldenClassifier& golden) {
     const auto length = static_cast<std::ptrdiff_t>(1 + i * 7 % count);
     TextInput input;
     input.ids.assign(longest->ids.begin(), longest->ids.begin() + length);
-    // Some with token types, some without, in one batch.
     if (i % 2 == 0) input.type_ids.assign(longest->type_ids.begin(), longest->type_ids.begin() + length);
     inputs.push_back(std::move(input));
   }
@@ -92,7 +90,7 @@ TEST(Gradients, PaddingChangesNothing) {
   }
 }
 
-// Scores that depend on distances, windows, and a head that reads all tokens: none may see padding.
+// Distances, windows, and a head that reads all tokens: none may see padding.
 TEST(Gradients, PaddingChangesNothingNearAndFar) {
   constexpr std::size_t kLongest = 20;
   for (const char* type : {"mpnet", "modernbert", "deberta", "deberta-v2"}) {
@@ -143,8 +141,8 @@ TEST(Gradients, SameBitsWhateverTheThreads) {
   });
 }
 
-// In a model with norms before its blocks, adding a number to all dimensions of an embedding has no effect, which is
-// why the sum over dimensions is no score (attnflow/evaluate/importance.h).
+// With norms first, adding a number to all dimensions changes nothing, so their sum is no score
+// (evaluate/importance.h).
 TEST(Gradients, DimensionsSumToZeroWhereNormsComeFirst) {
   for (const GoldenClassifier& golden : classifiers()) {
     const std::unique_ptr<Encoder> model = load(golden.name);

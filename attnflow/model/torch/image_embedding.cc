@@ -17,7 +17,6 @@ at::Tensor resample(const at::Tensor& positions, std::int64_t from_rows, std::in
   return resized.permute({0, 2, 3, 1}).reshape({1, rows * columns, -1});
 }
 
-// Returns the positions of a grid of patches, [1, rows * columns, H].
 at::Tensor positions_of_patches(const ModelConfig& config, const ImageTensors& tensors, std::int64_t rows,
                                 std::int64_t columns) {
   const ImageInfo& image = *config.image;

@@ -12,7 +12,6 @@ namespace attnflow::internal {
 
 namespace {
 
-// Reshapes [..., query, key] to [head, query, key].
 at::Tensor as_heads(const at::Tensor& weights) {
   return on_host(weights.reshape({-1, weights.size(-2), weights.size(-1)}));
 }

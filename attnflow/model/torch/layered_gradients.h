@@ -1,19 +1,16 @@
-// Computes gradients through a stack of layers with one layer in memory at a time: gradient checkpointing, with a
-// checkpoint at every layer.
+// Computes gradients through a stack of layers, one layer in memory at a time: gradient checkpointing at every layer.
 //
 // Problem. With x_0 the input of the first layer, x_l = f_l(x_(l-1)) for l = 1..L and a number s(x_L), find ds/dx_0
 // and, on request, ds/dW_l and ds/dy_l for every layer, where W_l are its attention weights after softmax and y_l is
-// the residual stream after its attention block, each treated as an independent input: the derivative along all paths
-// to s.
+// the residual stream after its attention block, each an independent input: the derivative along all paths to s.
 //
 // Method. Forward: compute x_1, ..., x_L without gradients and keep the x_l. Backward: compute layer l again from
-// x_(l-1), with gradients, and propagate ds/dx_l back through that layer alone. Work: three forward passes instead of
-// two. Memory: O(L n d) for the inputs, and the inside of one layer, O(H n^2).
+// x_(l-1), with gradients, and propagate ds/dx_l back through it alone. Work: three forward passes instead of two.
+// Memory: O(L n d) for the inputs, and O(H n^2) for the inside of one layer.
 //
-// Determinism: runs on the calling thread, so results are bitwise the same regardless of the number of threads.
+// Determinism: runs on the calling thread, so results do not depend on the number of threads.
 //
-// References:
-//   Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016. https://arxiv.org/abs/1604.06174
+// Reference: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016. https://arxiv.org/abs/1604.06174
 #pragma once
 
 #include <ATen/ATen.h>
@@ -41,8 +38,8 @@ struct LayeredGradient {
   at::Tensor gradient;  // ds/dx_0, with the shape of x_0
 };
 
-// `sink` may be null. For a sink that wants no layers, the backward pass ends above the last layer: the result's
-// gradient is then ds/dx_L. Throws Cancelled.
+// `sink` may be null. If it wants no layers, the backward pass ends above the last layer, and the result's gradient is
+// ds/dx_L. Throws Cancelled.
 LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor& input, AttentionGradientSink* sink,
                                      const std::stop_token& stop_token = {});
 

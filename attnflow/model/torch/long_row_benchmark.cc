@@ -7,8 +7,7 @@
 //          (rollout/replay_rollout.h)
 //   check  compares that row with that of the full rollout, whose matrices it builds: short prompts only
 //
-// The decoder comes from the backend's shared object, as in the program. Prints wall and CPU times, excluding loading,
-// and the process's peak memory as a line of JSON.
+// The decoder comes from the backend's shared object. Prints JSON: wall and CPU times without loading, and peak memory.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -69,7 +68,7 @@ void run(const Arguments& arguments) {
   options.context = arguments.tokens;
   options.device = arguments.device;
   const auto decoder = attnflow::ModelFiles(arguments.folder).load_decoder(options);
-  // The choice of tokens does not matter; a stride coprime to most vocabulary sizes spreads them over the table.
+  // A stride coprime to most vocabulary sizes spreads the tokens over the table.
   constexpr std::size_t kStride = 7919;
   std::vector<std::int64_t> ids;
   for (std::size_t i = 0; i < arguments.tokens; ++i)

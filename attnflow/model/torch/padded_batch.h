@@ -1,7 +1,7 @@
 // The input of encoders: sequences of tokens padded to one length, or images of one size.
 //
 // A batch holds B sequences of at most T tokens. Positions after a sequence's end are padding: no query attends to
-// them, so their contents affect nothing else. A batch of one sequence has none.
+// them. A batch of one sequence has none.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -29,15 +29,14 @@ PaddedBatch make_batch(const ModelConfig& config, std::span<const std::int64_t> 
                        std::span<const std::int64_t> type_ids, std::span<const std::size_t> lengths, std::size_t length,
                        at::Device device);
 
-// An input's number of tokens, and the size of an image (empty for a text), which all inputs of a batch must share.
+// Inputs of a batch must share the image size (empty for a text).
 struct BatchItem {
   std::size_t tokens = 0;
   Shape size = {};
 };
 
-// Groups inputs of similar length and equal size; the result holds each input's index once. The product of a group's
-// size and its longest input does not exceed `max_tokens` unless the group has a single input. Depends only on lengths
-// and sizes.
+// Groups inputs of similar length and equal size; the result holds each input's index once. A group's size times its
+// longest input does not exceed `max_tokens` unless the group has a single input. Depends only on lengths and sizes.
 std::vector<std::vector<std::size_t>> group_by_length(std::span<const BatchItem> inputs, std::size_t max_tokens);
 
 }  // namespace attnflow::internal

@@ -21,7 +21,6 @@ class SinkOps : public BlockedOps {
     if (wants_terms()) block_scale_ = norm.factor(x)[0].squeeze(-1);
     return norm(x);
   }
-  // Sends the terms of a layer [1, T, hidden] if they are wanted.
   const at::Tensor& attended(const TransformerLayer& layer, std::size_t index, const at::Tensor& x,
                              const at::Tensor& y);
 

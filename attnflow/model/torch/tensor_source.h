@@ -28,7 +28,7 @@ auto with_torch_errors(Work work) {
   }
 }
 
-// Does the same, keeping the libtorch calls of `work` on this thread.
+// Also keeps the libtorch calls of `work` on this thread.
 template <typename Work>
 auto on_one_thread(Work work) {
   return with_torch_errors([&] {
@@ -48,7 +48,7 @@ void replace_embedding(at::Tensor own, const Tensor<float>& given);
 // Returns a view of a tensor that is on the host, contiguous, and outlives the view.
 TensorView<const float> view_of(const at::Tensor& host);
 
-// Returns the device with a name that check_device() (backend.h) accepts. Throws Error(kUsage) if this libtorch or this
+// Returns the device with a name that check_device() (backend.h) accepts. Throws Error(kUsage) if this libtorch or
 // machine lacks it.
 at::Device find_device(const std::string& name);
 
@@ -63,7 +63,7 @@ class TensorSource {
   static Use use_of(const LoadOptions& options) { return options.copy_weights ? Use::kCopied : Use::kRunning; }
   explicit TensorSource(at::Device device, Use use = Use::kRunning) : device_(device), use_(use) {}
   const at::Tensor& get(const StoredTensor& stored);
-  // Does the same, but returns an undefined tensor for null.
+  // Returns an undefined tensor for null.
   at::Tensor find(const StoredTensor* stored) { return stored == nullptr ? at::Tensor() : get(*stored); }
   // For a tensor that is no longer needed: its copy is freed once nothing else holds it.
   void forget(const StoredTensor& stored) { made_.erase(&stored); }

@@ -1,8 +1,7 @@
 // The Transformer layer of every architecture, written once for all ways of computing it.
 //
 // Definition. A layer adds two terms to the residual stream x: self-attention, by which a position takes in information
-// from others, and a feed-forward network (FFN) applied to each position separately. With N a layer norm or an RMS
-// norm,
+// from others, and a feed-forward network (FFN) for each position by itself. With N a layer norm or an RMS norm,
 //   norm before (ViT, GPT-2, Llama)   x' = x + attention(N(x)),   x'' = x' + ffn(N(x'))
 //   norm after (BERT)                 x' = N(x + attention(x)),   x'' = N(x' + ffn(x'))
 //   in parallel (GPT-NeoX, GPT-J)     x'' = x + attention(N(x)) + ffn(N'(x)), where N' may be N
@@ -23,10 +22,10 @@
 // where W_q and W_k are the layer's own maps to queries and keys, with their biases, or separate maps (the first
 // DeBERTa, which does not normalize E_b).
 //
-// `Ops` is a policy that defines how the steps are computed, and receives x and x + attention (attended()):
-//   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that are distributed over threads: fast
+// `Ops` is a policy that defines how the steps are computed, for x [B, T, hidden], B sequences of T tokens. It also
+// receives x and x + attention (attended()).
+//   BlockedOps (blocked_ops.h)    one sequence, in place, cut into blocks that threads share: fast
 //   AutogradOps (autograd_ops.h)  padded batches, in a form that libtorch can differentiate
-// Both take x as [B, T, hidden]: B sequences of T tokens.
 //
 // References:
 //   Vaswani et al., Attention Is All You Need, NeurIPS 2017. https://arxiv.org/abs/1706.03762
@@ -75,7 +74,7 @@ struct Norm {
 };
 
 // cos and sin of the angles of T positions, [T, 1, w / 2], by which the first w numbers of a head are rotated in pairs:
-// numbers i and i + w / 2, or 2 i and 2 i + 1. Undefined without a rotary embedding.
+// i and i + w / 2, or 2 i and 2 i + 1. Undefined without a rotary embedding.
 struct Rotation {
   // x is [.., T, heads, d].
   at::Tensor operator()(const at::Tensor& x) const;
@@ -97,7 +96,6 @@ struct Slopes {
   double factor = 1.0;  // multiplies these products
 };
 
-// Which angles rotate queries and keys, if there is a rotary embedding.
 enum class RotaryUse { kNone, kUsual, kLocal };
 
 // The distance buckets that occur in a text: `count` of them, from `first` on.
@@ -185,7 +183,7 @@ concept SeesSource = requires(Ops& ops, const LayerForm& form, at::Tensor query)
 };
 
 // Adds attention to the source. With norm before, y and the result are the residual stream before and after this block.
-// With norm after, both still lack a norm: y that of the self-attention block, the result that of this block.
+// With norm after, both still lack a norm: y that of self-attention, the result that of this block.
 template <SeesSource Ops>
 at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::size_t index, at::Tensor y) {
   const bool before = layer.form.norm_place == NormPlace::kBefore;
@@ -204,7 +202,7 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
   return added(ops, layer.form, std::move(written), layer.feed_forward_scale);
 }
 
-// The part after the last attention block: from the residual stream after it (norm before), or from the input of the
+// The part after the last attention block, from the residual stream after it (norm before) or from the input of the
 // block's norm (norm after). Each position is processed separately.
 template <typename Ops>
 at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) {

@@ -3,8 +3,8 @@
 //   attnflow_vision_benchmark MODEL_FOLDER RUNS THREADS
 //
 // The model's weights are random and its image is noise. Both affect how hard flow is, so attention is made as peaked
-// as that of trained models (tools/bench/vision.py). Prints one line of JSON: median wall seconds of the forward pass,
-// of rollout of all pairs of all layers, and of flow from the class token to every token from the last layer.
+// as that of trained models (tools/bench/vision.py). Prints as JSON the median wall seconds of the forward pass, of
+// rollout of all pairs of all layers, and of flow from the class token to every token from the last layer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,6 @@ void expect(bool holds, const char* what) {
   if (!holds) throw Error(ErrorKind::kOther, fmt::format("vision benchmark: expected that {}", what));
 }
 
-// Rows of rollout are shares, and flow is at least rollout and at most 1.
 void check(const Tensor<double>& rolled, const FlowResult& flow) {
   const std::size_t last = rolled.extent(0) - 1;
   const std::size_t n = rolled.extent(1);

@@ -17,7 +17,6 @@
 
 namespace attnflow::test {
 
-// Returns an array of one case of a model.
 inline Array vision_array(const std::string& model, std::size_t number, const std::string& key) {
   return case_array(golden_vision() / (model + ".npz"), number, key);
 }
@@ -28,7 +27,6 @@ inline PixelInput vision_input(const std::string& model, std::size_t number) {
   return input;
 }
 
-// Returns the images of all cases.
 inline std::vector<PixelInput> vision_inputs(const nlohmann::json& golden) {
   std::vector<PixelInput> inputs;
   for (std::size_t number = 0; number < golden.at("cases").size(); ++number) {
@@ -61,7 +59,6 @@ class NewVision {
 
   const std::filesystem::path& path() const { return folder_.path(); }
 
-  // Writes the same model with other weights.
   void write(const std::filesystem::path& folder, const std::map<std::string, Tensor<float>>& weights) const {
     std::vector<NamedArray> arrays;
     for (const auto& [name, tensor] : weights) arrays.push_back({name, Array::from(tensor.view())});
@@ -74,7 +71,6 @@ class NewVision {
   std::string config_;
 };
 
-// Returns normally distributed pixels.
 inline Tensor<float> random_pixels(Random& random, Shape shape) {
   Tensor<float> pixels(std::move(shape));
   for (float& pixel : pixels.span()) pixel = static_cast<float>(random.normal());

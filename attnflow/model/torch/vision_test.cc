@@ -35,7 +35,6 @@ std::unique_ptr<VisionModel> load(const std::string& name, std::size_t threads =
   return ModelFiles(golden_vision() / name).load_vision({.threads = threads});
 }
 
-// Calls check(model, golden, name) for every golden model.
 template <typename Check>
 void each_model(const Check& check) {
   std::size_t models = 0;
@@ -127,7 +126,7 @@ TEST(Vision, GradientsAgreeWithAutograd) {
   EXPECT_GE(checked, 5U * 2U * 3U);
 }
 
-// Images of several sizes, each size more than once, in mixed order.
+// Each size more than once, in mixed order.
 std::vector<PixelInput> mixed_sizes(const Json& golden) {
   std::vector<PixelInput> inputs;
   for (int turn = 0; turn < 3; ++turn) {
