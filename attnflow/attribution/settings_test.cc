@@ -91,15 +91,12 @@ TEST(ValidateSettings, RefusesEachWrongValue) {
     EXPECT_THROW(validated(), Error);
   };
   refuses([](Settings& s) { s.methods = {}; });
-  refuses([](Settings& s) { s.methods = {Method::kRaw, Method::kRaw}; });
   refuses([](Settings& s) { s.methods = parse_methods({"sum"}); });
   refuses([](Settings& s) { s.heads = parse_heads("-1"); });
   refuses([](Settings& s) { s.residual = std::nan(""); });
-  refuses([](Settings& s) { s.discard = 1.0; });
   refuses([](Settings& s) { s.flow_tolerance = 1e-13; });
   refuses([](Settings& s) { s.normalization = parse_normalization("columns"); });
   refuses([](Settings& s) { s.output_token = parse_output_token(""); });
-  refuses([](Settings& s) { s.top_k = 0; });
   refuses([](Settings& s) { s.column_mask = parse_column_mask("0;1"); });
 }
 

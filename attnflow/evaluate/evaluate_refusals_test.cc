@@ -37,6 +37,7 @@ TEST(EvaluateRefusals, AreWholeSentences) {
        [&] {
          expected_reciprocal_rank(Values{1, infinity}, 0);
        }},
+      {"evidence: expected finite values, found nan", [&] { expected_reciprocal_rank(words[0].values, 0); }},
       {"evidence: expected finite values, found nan", [&] { positional_reciprocal_ranks(words, PlaceFrom::kEnd); }},
       {"evidence: expected a word from 0 to below 2, found 2",
        [&] { positional_reciprocal_ranks(beyond, PlaceFrom::kEnd); }},
