@@ -173,20 +173,6 @@ TEST(SettingOptions, EachSetsWhatItGets) {
   EXPECT_EQ(names.size(), 16U);
 }
 
-TEST(SettingOptions, SayTheirRange) {
-  const auto message = [](auto change) {
-    Settings settings;
-    change(settings);
-    return test::refusal(ErrorKind::kUsage, [&] { validate(settings); });
-  };
-  EXPECT_EQ(message([](Settings& s) { s.residual = 1.5; }), "--residual: expected a weight from 0 to 1, found 1.5");
-  EXPECT_EQ(message([](Settings& s) { s.discard = 1.0; }),
-            "--discard: expected a share of at least 0 and below 1, found 1");
-  EXPECT_EQ(message([](Settings& s) { s.flow_tolerance = 2.0; }),
-            "--flow-tolerance: expected a value from 1e-12 to 1, found 2");
-  EXPECT_EQ(message([](Settings& s) { s.top_k = 0; }), "--top-k: expected at least 1, found 0");
-}
-
 TEST(Mixings, ContributionsHaveTheNamesAndRulesOfTheirFormulas) {
   std::size_t contributions = 0;
   for (const MixingInfo& info : all_mixings()) {
