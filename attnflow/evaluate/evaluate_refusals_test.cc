@@ -44,6 +44,8 @@ TEST(EvaluateRefusals, AreWholeSentences) {
        [&] { gradient_times_input(gradient.view(), wide.view()); }},
       {"importance: expected a gap for each of 3 values, found 1", [&] { importance_order(three, 1, Values{0}); }},
       {"importance: expected finite values and gaps, found others", [&] { importance_order(Values{nan}, 1); }},
+      {"importance: expected finite values and gaps, found others",
+       [&] { importance_order(Values{1}, 1, Values{nan}); }},
       {"curve: expected at least one patch and one step", [] { curve_points(1, 0); }},
       {"expected numbers to rank; value 1 of 2 is NaN: exclude it", [&] { average_ranks(unknown); }},
       {"expected gaps that are finite and not negative; gap 2 is -1", [&] { average_ranks(three, below); }},

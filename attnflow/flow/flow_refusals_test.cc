@@ -52,6 +52,8 @@ TEST(FlowRefusals, AreWholeSentences) {
        [&] { pair(network({large})); }},
       {"flow: expected an output token below 1 and an input token below 1, found 1 and 0",
        [&] { flow_of_pair(one, 1, 0); }},
+      {"flow: expected an output token below 1 and an input token below 1, found 0 and 1",
+       [&] { flow_of_pair(one, 0, 1); }},
       {"cut: expected arcs of the network, found (3, 0) -> (2, 0)", [&] { cut_shares(one, wrong); }},
       {"flow: expected weights of at least one layer and one token, the same number of queries and keys, and the same "
        "below the top; found shapes [1, 0, 0] and [0]",

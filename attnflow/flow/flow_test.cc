@@ -187,12 +187,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   EXPECT_FALSE(certify(network, 0, 2, good).holds());
 }
 
-TEST(PairFlow, RefusesInputsOutOfRange) {
-  LayeredNetwork fine{.layers = {Tensor<double>({1, 2}, {0.25, 0.5})}};
-  EXPECT_EQ(flow_of_pair(fine, 0, 1).flow, 0.5);
-  EXPECT_THROW(flow_of_pair(fine, 0, 2), Error);
-}
-
 TEST(FixedPoint, RoundsOutwards) {
   const FixedPoint fixed_point = FixedPoint::for_row_sum(1.0000001);
   EXPECT_EQ(fixed_point.exponent, 60);
