@@ -91,15 +91,12 @@ TEST(ValidateSettings, RefusesEachWrongValue) {
     EXPECT_THROW(validated(), Error);
   };
   refuses([](Settings& s) { s.methods = {}; });
-  refuses([](Settings& s) { s.methods = {Method::kRaw, Method::kRaw}; });
   refuses([](Settings& s) { s.methods = parse_methods({"sum"}); });
   refuses([](Settings& s) { s.heads = parse_heads("-1"); });
   refuses([](Settings& s) { s.residual = std::nan(""); });
-  refuses([](Settings& s) { s.discard = 1.0; });
   refuses([](Settings& s) { s.flow_tolerance = 1e-13; });
   refuses([](Settings& s) { s.normalization = parse_normalization("columns"); });
   refuses([](Settings& s) { s.output_token = parse_output_token(""); });
-  refuses([](Settings& s) { s.top_k = 0; });
   refuses([](Settings& s) { s.column_mask = parse_column_mask("0;1"); });
 }
 
@@ -174,20 +171,6 @@ TEST(SettingOptions, EachSetsWhatItGets) {
     EXPECT_NE(option.uses, 0U) << option.name;
   }
   EXPECT_EQ(names.size(), 16U);
-}
-
-TEST(SettingOptions, SayTheirRange) {
-  const auto message = [](auto change) {
-    Settings settings;
-    change(settings);
-    return test::refusal(ErrorKind::kUsage, [&] { validate(settings); });
-  };
-  EXPECT_EQ(message([](Settings& s) { s.residual = 1.5; }), "--residual: expected a weight from 0 to 1, found 1.5");
-  EXPECT_EQ(message([](Settings& s) { s.discard = 1.0; }),
-            "--discard: expected a share of at least 0 and below 1, found 1");
-  EXPECT_EQ(message([](Settings& s) { s.flow_tolerance = 2.0; }),
-            "--flow-tolerance: expected a value from 1e-12 to 1, found 2");
-  EXPECT_EQ(message([](Settings& s) { s.top_k = 0; }), "--top-k: expected at least 1, found 0");
 }
 
 TEST(Mixings, ContributionsHaveTheNamesAndRulesOfTheirFormulas) {

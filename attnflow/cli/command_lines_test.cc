@@ -107,27 +107,18 @@ TEST(CommandLines, MisspelledNamesAreAnsweredWithTheNearest) {
 TEST(CommandLines, ValuesOfExplainAreChecked) {
   const std::vector<std::pair<Words, Words>> lines = {
       {{"--method", "magic"}, {"raw, rollout, flow", "magic"}},
-      {{"--method", "raw,raw"}, {"--method", "twice"}},
       {{"--heads", "median"}, {"mean, max, min", "median"}},
-      {{"--heads", "99"}, {"--heads", "99"}},
-      {{"--residual", "1.5"}, {"--residual", "1.5"}},
       {{"--residual", "nan"}, {"--residual"}},
       {{"--residual", "half"}, {"residual", "half"}},
-      {{"--discard", "1"}, {"--discard"}},
       {{"--layers", "6-1"}, {"--layers", "6-1"}},
       {{"--layers", "0-2"}, {"--layers", "0-2"}},
       {{"--layers", "1-99999999999"}, {"--layers"}},
-      {{"--layers", "99"}, {"layers", "99"}},
-      {{"--start-layer", "7"}, {"start-layer", "7"}},
       {{"--output-token", "middle"}, {"--output-token", "'middle'", "the words are a b"}},
       {{"--output-token", ""}, {"--output-token", "found none"}},
       {{"--output-token", "mask"}, {"mask"}},
       {{"--output-token", "99"}, {"position"}},
       {{"--normalize", "columns"}, {"receptive-field", "columns"}},
-      {{"--mask-columns", "x"}, {"--mask-columns", "x"}},
-      {{"--mask-columns", "99"}, {"--mask-columns", "99"}},
       {{"--flow-tolerance", "0"}, {"--flow-tolerance"}},
-      {{"--top-k", "0"}, {"--top-k"}},
       {{"--top-k", "-3"}, {"top-k", "whole number"}},
       {{"--top-k", "99999999999999999999999"}, {"top-k", "whole number"}},
       {{"--threads", "many"}, {"threads"}},
@@ -150,7 +141,6 @@ TEST(CommandLines, ValuesOfExplainAreChecked) {
       {{"-o", "a.svg", "--width", "0.3in"}, {"--width: expected at least", "found 0.3in"}},
       {{"-o", "a.svg", "--width", "0.01in"}, {"--width: expected a figure", "found 0.01in"}},
       {{"-o", "a.pdf", "--font-size", "0"}, {"--font-size: expected 2 to 72 points", "'0'"}},
-      {{"-o", "a.npz", "-o", "a.npz"}, {"-o", "twice"}},
       {{"-o", "out.docx"}, {".html", "out.docx"}},
       {{"-o", "out"}, {".html"}},
       {{"-o", "no/such/folder/a.png"}, {"no/such/folder"}},
@@ -160,8 +150,6 @@ TEST(CommandLines, ValuesOfExplainAreChecked) {
       {{"--blank=-1"}, {"blank", "-1"}},
       {{"--blank=0x2"}, {"blank", "0x2"}},
       {{"--blank=,2"}, {"blank", ",2"}},
-      {{"--blank=a"}, {"blank", "a"}},
-      {{"--blank", "30"}, {"--blank", "from 0 to 3", "30"}},
   };
   const Words explain = {"explain", "a b", "--model", kBert};
   for (const auto& [arguments, words] : lines) expect_refused({after(explain, arguments), words});
@@ -172,7 +160,6 @@ TEST(CommandLines, TextsThatCannotBeExplained) {
   for (int i = 0; i < 200; ++i) long_text += "a ";
   const std::vector<Refusal> refusals = {
       {{"explain", "", "--model", kBert}, {"text"}},
-      {{"explain", "   ", "--model", kBert}, {"text"}},
       {{"explain", "\n\t", "--model", kBert}, {"text"}},
       {{"explain", long_text, "--model", kBert}, {"--truncate", "202"}, ErrorKind::kInputTooLong},
       {{"explain", "-", "--model", kBert}, {"UTF-8", "2"}, ErrorKind::kUsage, std::string("a \xff b")},

@@ -26,37 +26,29 @@ using Values = std::vector<double>;
 TEST(EvaluateRefusals, AreWholeSentences) {
   const double nan = std::nan("");
   const double infinity = std::numeric_limits<double>::infinity();
-  const Values three = {1, 2, 3};
+  const Values three = {1, 2, 3}, unknown = {0.5, nan}, endless = {1, infinity}, below = {0, 0, -1};
   const Tensor<float> gradient({1, 2}, {1, 2}), wide({1, 3});
   const Tensor<double> matrix({1, 2}, {1, 2}), missing({1, 2}, {1, nan}), infinite({1, 2}, {1, infinity}), flat({2});
   const std::vector<RankedWords> words = {{{0.5, nan}, 0}}, beyond = {{{0.5, 0.5}, 2}};
   const std::vector<std::pair<std::string, std::function<void()>>> rows = {
       {"evidence: expected a word from 0 to below 3, found 3", [&] { expected_reciprocal_rank(three, 3); }},
       {"evidence: expected 3 gaps, one a value, found 1", [&] { expected_reciprocal_rank(three, 0, Values{0}); }},
-      {"evidence: expected finite values, found inf",
-       [&] {
-         expected_reciprocal_rank(Values{1, infinity}, 0);
-       }},
+      {"evidence: expected finite values, found inf", [&] { expected_reciprocal_rank(endless, 0); }},
+      {"evidence: expected finite values, found nan", [&] { expected_reciprocal_rank(unknown, 0); }},
       {"evidence: expected finite values, found nan", [&] { positional_reciprocal_ranks(words, PlaceFrom::kEnd); }},
       {"evidence: expected a word from 0 to below 2, found 2",
        [&] { positional_reciprocal_ranks(beyond, PlaceFrom::kEnd); }},
       {"expected finite outputs; found 0.5 for the whole input and inf with token 1 replaced",
-       [&] {
-         blank_out_importance(0.5, Values{0.5, infinity});
-       }},
+       [&] { blank_out_importance(0.5, endless); }},
       {"expected gradient and embedding of the same shape; found [1, 2] and [1, 3]",
        [&] { gradient_times_input(gradient.view(), wide.view()); }},
       {"importance: expected a gap for each of 3 values, found 1", [&] { importance_order(three, 1, Values{0}); }},
       {"importance: expected finite values and gaps, found others", [&] { importance_order(Values{nan}, 1); }},
+      {"importance: expected finite values and gaps, found others",
+       [&] { importance_order(Values{1}, 1, Values{nan}); }},
       {"curve: expected at least one patch and one step", [] { curve_points(1, 0); }},
-      {"expected numbers to rank; value 1 of 2 is NaN: exclude it",
-       [&] {
-         average_ranks(Values{1, nan});
-       }},
-      {"expected gaps that are finite and not negative; gap 2 is -1",
-       [&] {
-         average_ranks(three, Values{0, 0, -1});
-       }},
+      {"expected numbers to rank; value 1 of 2 is NaN: exclude it", [&] { average_ranks(unknown); }},
+      {"expected gaps that are finite and not negative; gap 2 is -1", [&] { average_ranks(three, below); }},
       {"expected values and gaps that are numbers; found NaN", [&] { relevance(missing.view()); }},
       {"expected values of shape [output_token, input_token] with at least one output token; found shape [2]",
        [&] { relevance(flat.view()); }},

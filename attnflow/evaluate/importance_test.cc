@@ -124,14 +124,12 @@ TEST(GradientSum, ASumFarSmallerThanTheGradientIsStillSeen) {
 
 TEST(Gradient, RefusesWhatIsNoGradient) {
   const Tensor<float> good({2, 2}, {1, 2, 3, 4});
-  const Tensor<float> wide({2, 3});
   const Tensor<float> bad({2, 2}, {1, 2, 3, kNaN});
   for (const Tensor<float>& wrong : {Tensor<float>({2}), Tensor<float>({0, 3}), Tensor<float>({3, 0})}) {
     EXPECT_THROW(gradient_norm(wrong.view()), Error);
     EXPECT_THROW(gradient_sum(wrong.view()), Error);
     EXPECT_THROW(gradient_times_input(wrong.view(), wrong.view()), Error);
   }
-  EXPECT_THROW(gradient_times_input(good.view(), wide.view()), Error);
   EXPECT_THROW(gradient_times_input(good.view(), bad.view()), Error);
   EXPECT_THROW(gradient_norm(bad.view()), Error);
   test::expect_error(ErrorKind::kUsage, {"token 1"}, [&] { gradient_sum(bad.view()); });

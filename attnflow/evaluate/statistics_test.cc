@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -19,7 +18,6 @@ namespace attnflow::statistics_test {
 namespace {
 
 using Values = std::vector<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Compares bits, so that NaN equals NaN.
 bool same(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
@@ -60,8 +58,6 @@ TEST(Statistics, WilsonAgreesWithSciPy) {
   EXPECT_EQ(wilson_interval(9, 9).high, 1.0);
   EXPECT_EQ(wilson_interval(0, 0).low, 0.0);
   EXPECT_EQ(wilson_interval(0, 0).high, 1.0);
-  EXPECT_THROW(wilson_interval(3, 2), Error);
-  EXPECT_THROW(wilson_interval(1, 2, 1.0), Error);
   EXPECT_THROW(wilson_interval(1, 2, kMissing), Error);
 }
 
@@ -232,14 +228,9 @@ TEST(Resampling, ReportsProgressAndCanBeCancelled) {
 TEST(Resampling, RefusesWhatItCannotUse) {
   const Tensor<double> values = random_cells(2, 10, 0, 1);
   const Tensor<double> other({2, 9});
-  const Tensor<double> infinite({1, 2}, {1, kInfinity});
-  const Tensor<double> flat({3});
-  EXPECT_THROW(summarize(values.view(), {.resamples = 0}), Error);
   for (const double confidence : {0.0, 1.0, -1.0, kMissing}) {
     EXPECT_THROW(summarize(values.view(), {.confidence = confidence}), Error);
   }
-  EXPECT_THROW(summarize(infinite.view()), Error);
-  EXPECT_THROW(summarize(flat.view()), Error);
   EXPECT_THROW(compare_paired(values.view(), other.view()), Error);
   const Tensor<double> huge({1, 1}, {1.5e308});
   const Tensor<double> negative({1, 1}, {-1.5e308});

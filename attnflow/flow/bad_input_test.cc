@@ -50,22 +50,12 @@ TEST(FlowBadInput, WeightsThatAreNoCapacitiesAreRefusedWhereverTheyAre) {
   }
 }
 
-TEST(FlowBadInput, NothingToComputeIsAnError) {
-  AttentionGraph empty;
-  EXPECT_THROW(attention_flow(empty), Error);
-  AttentionGraph no_layers;
-  no_layers.weights = Tensor<double>({0, 3, 3});
-  EXPECT_THROW(attention_flow(no_layers), Error);
-  AttentionGraph no_tokens;
-  no_tokens.weights = Tensor<double>({2, 0, 0});
-  EXPECT_THROW(attention_flow(no_tokens, {.output_token = 0}), Error);
-  EXPECT_THROW(attention_flow(no_tokens), Error);
-}
-
 TEST(FlowBadInput, GraphsOfTheWrongShapeAreRefused) {
   AttentionGraph graph;
-  graph.weights = Tensor<double>({1, 3, 4});
-  expect_usage_error([&] { attention_flow(graph); }, "3, 4");
+  for (const Shape& shape : {Shape{0}, Shape{0, 3, 3}, Shape{2, 0, 0}, Shape{1, 3, 4}}) {
+    graph.weights = Tensor<double>(shape);
+    expect_usage_error([&] { attention_flow(graph, {.output_token = 0}); }, shape_to_string(shape));
+  }
   graph = random_graph(3, 4, 1);
   graph.weights_below = Tensor<double>({3, 5, 5});
   expect_usage_error([&] { attention_flow(graph); }, "5, 5");

@@ -114,13 +114,6 @@ TEST(AttentionFlow, AGapAllowsEnclosuresOfThatWidth) {
   }
 }
 
-TEST(AttentionFlow, RefusesGroupsThatAreNone) {
-  const AttentionGraph graph = attention_graph(random_stack({.layers = 2, .heads = 1, .tokens = 3, .seed = 1}));
-  for (const TokenGroups& wrong : {TokenGroups{{0}, {1}}, TokenGroups{{0, 1}, {1, 2}}, TokenGroups{{0, 1, 2, 3}}}) {
-    EXPECT_THROW(attention_flow(graph, {.input_groups = &wrong}), Error);
-  }
-}
-
 TEST(AttentionFlow, TheKindOfDegeneracyDoesNotDependOnTheScale) {
   // Everything flows into the first token: its column holds more than any row sends.
   for (const double scale : {0.9999999, 1.0, 1.0000001, 3.0}) {
@@ -192,16 +185,6 @@ TEST(PairFlow, CertifyRefusesWhatIsWrong) {
   EXPECT_TRUE(certify(network, 1, 2, coarse).holds());
   EXPECT_GE(certify(network, 1, 2, coarse).high, good.flow);
   EXPECT_FALSE(certify(network, 0, 2, good).holds());
-}
-
-TEST(PairFlow, RefusesBadNetworks) {
-  EXPECT_THROW(flow_of_pair({}, 0, 0), Error);
-  LayeredNetwork misfit{.layers = {Tensor<double>({2, 3}), Tensor<double>({2, 3})}};
-  EXPECT_THROW(flow_of_pair(misfit, 0, 0), Error);
-  LayeredNetwork fine{.layers = {Tensor<double>({1, 2}, {0.25, 0.5})}};
-  EXPECT_EQ(flow_of_pair(fine, 0, 1).flow, 0.5);
-  EXPECT_THROW(flow_of_pair(fine, 0, 2), Error);
-  EXPECT_THROW(flow_of_pair(fine, 1, 0), Error);
 }
 
 TEST(FixedPoint, RoundsOutwards) {

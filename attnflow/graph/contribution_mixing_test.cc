@@ -231,8 +231,6 @@ TEST(ContributionMixing, MaskedColumnsAndDiscardSpareWhatTheResidualCarries) {
   few.terms(layer.terms());
   const AttentionGraph rest = few.take();
   for (std::size_t i = 0; i < 8; ++i) EXPECT_GT(rest.weights(0, i, i), 0.0);
-  expect_error(ErrorKind::kUsage, {"discard: expected whole layers, whose"},
-               [&] { ContributionGraphSink(1, {.removal = {.discard = 0.5}}, 8); });
   ContributionGraphSink beyond(1, {.removal = {.mask_columns = {8}}});
   expect_error(ErrorKind::kUsage, {"found 8"}, [&] { beyond.terms(layer.terms()); });
 }

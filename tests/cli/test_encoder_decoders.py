@@ -103,7 +103,6 @@ class EncoderDecoderTest(CommandTest):
             ("--method", "blank-out"),
         ):
             self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", "with --mixing attention"], *ask, option, value)
-        self.refuse(UNSUPPORTED, ["--normalize", "receptive"], *ask, "--normalize", "receptive-field")
         refused = ["an encoder-decoder (t5)", "'attnflow generate'", "target_text"]
         self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5)
         self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5, "--target", "key")

@@ -459,12 +459,10 @@ TEST(Correlations, WrongOptionsAndModels) {
   };
   refuse({"--scores", "magic"}, [](CorrelationOptions& o) { o.scores = {"magic"}; });
   refuse({"--scores", "none"}, [](CorrelationOptions& o) { o.scores = {}; });
-  refuse({"--scores", "twice"}, [](CorrelationOptions& o) { o.scores = {"gradient", "gradient"}; });
   refuse({"--relevance", "column"}, [](CorrelationOptions& o) { o.relevance = {"column"}; });
   refuse({"--blank", "zero"}, [](CorrelationOptions& o) { o.blank = "zero"; });
   refuse({"--output-token", "all"}, [](CorrelationOptions& o) { o.settings.output_token = parse_output_token("all"); });
   refuse({"--output-token", "30"}, [](CorrelationOptions& o) { o.settings.output_token = parse_output_token("30"); });
-  refuse({"--resamples"}, [](CorrelationOptions& o) { o.resamples = 0; });
   refuse({"layer"}, [](CorrelationOptions& o) { o.settings.layers = {5}; });
   refuse({"--method"}, [](CorrelationOptions& o) { o.settings.methods = {}; });
   refuse({"--heads"}, [](CorrelationOptions& o) { o.settings.heads = parse_heads("2"); });

@@ -317,8 +317,6 @@ TEST(EvaluateMixings, RefusesWhatCannotBeMeasured) {
                            std::vector<Method> methods) {
     expect_error(kind, words, [&] { evaluate(model, options_with(std::move(mixings), std::move(methods))); });
   };
-  refuses(ErrorKind::kUsage, {"--mixing", "auto"}, {M::kAuto}, {Method::kRollout});
-  refuses(ErrorKind::kUsage, {"--mixing", "relevance again"}, {M::kRelevance, M::kRelevance}, {Method::kRollout});
   refuses(ErrorKind::kUsage, {"--method", "blank-out", "--scores"}, {M::kAttention}, {Method::kBlankOut});
   refuses(ErrorKind::kUsage, {"--method", "found logit"}, {M::kAttention}, {Method::kLogit});
   refuses(ErrorKind::kUnsupportedModel, {"alti"}, {M::kAlti}, {Method::kRollout});

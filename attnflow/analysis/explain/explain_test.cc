@@ -328,7 +328,6 @@ TEST(ExplainText, RefusesBadInput) {
     test::expect_error(kind, {}, [&] { explain(model, text); });
   };
   refused(ErrorKind::kUsage, "");
-  refused(ErrorKind::kUsage, "  ");
   refused(ErrorKind::kInputTooLong, "a b c d e f g h i j k l m");
   MadeUpModel small(ModelHead::kNone, 10);
   EXPECT_THROW(explain(small, "a"), Error);  // the tokenizer has larger ids

@@ -421,12 +421,9 @@ TEST(Generate, RefusesWhatItCannotDo) {
   };
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.tokens = 0; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.discard = 0.5; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.normalization = Normalization::kRow; });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = parse_heads("1"); });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.heads = parse_heads("3"); });
   refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.settings.layers = {5}; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.temperature = -1.0; });
-  refuses(ErrorKind::kUsage, [](GenerateOptions& o, std::string&) { o.sampling.top_p = 0.0; });
   refuses(ErrorKind::kInputTooLong, [](GenerateOptions&, std::string& p) { p = std::string(1000, 'x'); });
   decoder.changeable_info().vocabulary = 257;
   refuses(ErrorKind::kBadFile, [](GenerateOptions&, std::string&) {});

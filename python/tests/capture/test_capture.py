@@ -396,8 +396,8 @@ class Plain:
 
     mask_token_id = None
 
-    def __init__(self, tokens: int, token: int = 5) -> None:
-        self.ids = [token] * tokens
+    def __init__(self, tokens: int) -> None:
+        self.ids = [5] * tokens
 
     def __call__(self, text: str) -> dict[str, list[int]]:
         return {"input_ids": self.ids}
@@ -440,10 +440,6 @@ class Explain(PackageTest):
 
     def test_refuses(self) -> None:
         explain = attnflow.explain
-        with self.assertRaisesRegex(attnflow.Error, "found none"):
-            explain(model_of("gpt2"), Plain(0), "")
-        with self.assertRaisesRegex(attnflow.Error, "tokenizer belongs to another model"):
-            explain(model_of("bert"), Plain(2, 99), "a")
         with self.assertRaises(attnflow.Error) as caught:
             explain(model_of("bert"), Plain(65), "a")
         self.assertEqual(caught.exception.kind, "input_too_long")
