@@ -40,15 +40,14 @@ class Places(unittest.TestCase):
             ("  a ", [(1, 1), (2, 2), (2, 3), (4, 4)], [(0, 1), (1, 2), (2, 3), (3, 4)]),
         ]
         for text, offsets, places in rows:
-            found = encode(_Tokenizer(offsets), text, lambda _: None).text
-            assert found is not None
-            self.assertEqual([place and place[:2] for place in found[1]], places, text)
+            ((_, found),) = encode(_Tokenizer(offsets), text).texts
+            self.assertEqual([place and place[:2] for place in found], places, text)
 
     def test_a_text_ends_before_what_the_tokenizer_adds(self) -> None:
         alone = _Tokenizer([(0, 1), (1, 2)])  # 0 and 1
         for ids, end in (([7, 0, 1, 9], 3), ([0, 1], 2), ([7, 0, 9, 9], 2)):
             special = [one > 6 for one in ids]
-            self.assertEqual(_end_of_text(alone, "ab", Encoded(ids, list("abcd")[: len(ids)], special, None)), end)
+            self.assertEqual(_end_of_text(alone, "ab", Encoded(ids, list("abcd")[: len(ids)], special)), end)
 
 
 if __name__ == "__main__":
