@@ -107,9 +107,8 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   const std::size_t predictions = scores == 0 ? 0 : report.generation ? report.generation->tokens.size() : 1;
   for (std::size_t prediction = 0; prediction < predictions; ++prediction) {
     const std::string output =
-        report.generation
-            ? fmt::format("{},{}", prediction, csv_field(generated_text(*report.generation, prediction)))
-            : ",";
+        report.generation ? fmt::format("{},{}", prediction, csv_field(generated_text(*report.generation, prediction)))
+                          : ",";
     for (std::size_t input = 0; input < texts.size(); ++input) {
       buffer += fmt::format(",{},{},{},{}", output, input, texts[input], report.input.tokens[input].special ? 1 : 0);
       if (report.generation) buffer += rules[input].empty() ? ",0" : ",1";

@@ -204,8 +204,8 @@ std::string correlations_csv(const CorrelationReport& report) {
   std::string text = "relevance,score,target,tokens,formula,method,mixing,layer,mean,std,low,high,count,left_out\n";
   for (const CorrelationCell& one : report.cells) {
     const Summary& summary = one.summary;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score,
-                        csv_field(one.target), one.tokens, one.formula, one.method, mixing_text(one.mixing),
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score, csv_field(one.target),
+                        one.tokens, one.formula, one.method, mixing_text(one.mixing),
                         one.layer > 0 ? std::to_string(one.layer) : "", number(summary.mean), number(summary.std),
                         number(summary.low), number(summary.high), summary.count, summary.left_out);
   }
