@@ -128,7 +128,7 @@ class SchemaOf {
       const Json text = {{"type", "string"}};
       return query_ ? text : Json{{"oneOf", {text, list_of(text, most_of(option_, kMaxListed))}}};
     }
-    const Json text = {{"type", "string"}, {"minLength", 1}};
+    Json text = {{"type", "string"}, {"minLength", 1}};
     if (query_) return text;
     const Json items = {{"enum", words_of(option_, use_)}};
     const Json list = {{"type", "array"}, {"items", items}, {"minItems", 1}, {"uniqueItems", true}};
