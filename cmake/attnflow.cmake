@@ -106,8 +106,9 @@ endfunction()
 # text, at -O1, which takes two thirds of the time. The sanitizers' build optimizes only the hot sources, at -O2: clang
 # inlines nothing at -O1.
 # Regular expressions over paths below attnflow/.
-set(ATTNFLOW_HOT_SOURCES "^(tensor|graph|rollout|flow|evaluate)/" "^files/array"
-                         "^image/(image_processor|overlay|picture|resample_filter|resize)\\." "^model/llama/")
+set(ATTNFLOW_HOT_SOURCES
+    "^(tensor|graph|rollout|flow|evaluate)/" "^files/array" "^model/(llama/|gguf_tensor_reader)"
+    "^image/(image_processor|overlay|picture|resample_filter|resize)\\.")
 
 # Also optimized in the sanitizers' build, because tests would otherwise spend minutes there: sources, and for some
 # modules all tests and the parts built as separate libraries.

@@ -64,7 +64,6 @@ enum class NoteCode : std::uint8_t {
   kNegativeRelevance,
   kDefaultMixing,
   kDefaultAttention,
-  kDequantisedGradients,
   kAttentionSink,
   kAttentionSinkGenerated,  // likewise for a generation
   kSecondTokenSink,

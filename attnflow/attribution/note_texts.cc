@@ -363,8 +363,6 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "Built from attention weights, which rarely show what a decoder's prediction depends on: relevance, the default "
      "for decoders, is not available for this model or would take long here.",
      "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
-    {Code::kDequantisedGradients, "dequantised-gradients", "mib",
-     "Gradients were computed from the file's weights, dequantized to float32 ({mib} MiB)."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",

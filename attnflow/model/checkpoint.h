@@ -22,6 +22,17 @@ class LoraAdapter;
 
 bool is_floating_point(DType dtype);
 
+// Reads a tensor that is not stored as floating-point numbers of one type in row-major order, such as quantized blocks.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+  // Fills `values` with whole rows (for a vector: numbers), of which `row` is the first, in float32. Several threads
+  // may read at once. Throws Error(kBadFile) for numbers that are not finite.
+  virtual void read(std::size_t row, std::span<float> values) const = 0;
+  // Whether reading some rows takes only their share of the work.
+  virtual bool reads_rows() const { return true; }
+};
+
 // A stored tensor. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and remains
 // valid for the lifetime of the Checkpoint.
 struct StoredTensor {
@@ -29,7 +40,8 @@ struct StoredTensor {
   DType dtype = DType::kF32;
   Shape shape;
   std::span<const std::byte> bytes;
-  std::string file;  // where it is stored, for messages
+  std::string file;                                      // where it is stored, for messages
+  std::shared_ptr<const TensorReader> reader = nullptr;  // if set, it gives the numbers, not `bytes`
 };
 
 class Checkpoint {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <memory>
 #include <span>
 #include <system_error>
@@ -23,6 +22,7 @@
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/gguf_layout.h"
+#include "attnflow/model/gguf_tensor_reader.h"
 #include "attnflow/model/gguf_tokenizer.h"
 #include "attnflow/model/model_files.h"
 
@@ -32,12 +32,10 @@ namespace {
 namespace fs = std::filesystem;
 using internal::ConvertedModel;
 using internal::ConvertedTensor;
-using internal::GgufBlock;
 using internal::GgufHeader;
 using internal::quote_name;
-using internal::TensorChange;
 
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers read at a time
+constexpr std::size_t kChunk = std::size_t{1} << 20;  // numbers written at a time
 
 void check_target(const fs::path& folder) {
   std::error_code ignored;
@@ -90,80 +88,6 @@ class NewFolder {
   int lock_ = -1;
 };
 
-// Reads numbers in Hugging Face's order.
-class TensorReader {
- public:
-  TensorReader(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : header_(header), file_(file), source_(source) {}
-
-  template <typename Take>
-  void read(const ConvertedTensor& tensor, const Take& take) {
-    const std::vector<std::size_t>& extents = tensor.source->extents;
-    const std::size_t count = extents.size() == 1 ? extents[0] : extents[0] * extents[1];
-    const GgufBlock block = *internal::gguf_block(tensor.source->type);
-    std::size_t chunk = count;
-    const std::size_t width = extents.size() == 1 ? 1 : extents[0];
-    if (tensor.change == TensorChange::kHalves) {
-      chunk = tensor.head_width * width;
-    } else if (tensor.change == TensorChange::kNone) {
-      chunk = std::max(kChunk / extents[0], std::size_t{1}) * extents[0];
-    }
-    if (chunk % block.elements != 0) {
-      internal::fail(ErrorKind::kUnsupportedModel,
-                     "{}: tensor {}: expected a bias as plain numbers, found blocks of {}", source_,
-                     quote_name(tensor.source->name), block.elements);
-    }
-    for (std::size_t begin = 0; begin < count; begin += chunk) {
-      const std::size_t numbers = std::min(chunk, count - begin);
-      values_.resize(numbers);
-      const std::size_t offset = header_.data_begin + tensor.source->offset + begin / block.elements * block.bytes;
-      llama_backend().dequantise(tensor.source->type, file_.subspan(offset, numbers / block.elements * block.bytes),
-                                 values_);
-      for (const float value : values_) {
-        if (!std::isfinite(value)) {
-          internal::fail(ErrorKind::kBadFile,
-                         "{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
-                         source_, quote_name(tensor.source->name), value);
-        }
-      }
-      if (tensor.change == TensorChange::kNone) {
-        take(std::span<const float>(values_));
-        continue;
-      }
-      changed_.resize(numbers);
-      if (tensor.change == TensorChange::kHalves) {
-        part_pairs(tensor.head_width, width);
-      } else {
-        transpose(extents[1], extents[0]);
-      }
-      take(std::span<const float>(changed_));
-    }
-  }
-
- private:
-  // Row 2 i + j of a head becomes row j d/2 + i.
-  void part_pairs(std::size_t head_width, std::size_t width) {
-    for (std::size_t row = 0; row < head_width; ++row) {
-      const std::size_t to = row % 2 * (head_width / 2) + row / 2;
-      std::copy_n(values_.begin() + static_cast<std::ptrdiff_t>(row * width), width,
-                  changed_.begin() + static_cast<std::ptrdiff_t>(to * width));
-    }
-  }
-
-  void transpose(std::size_t rows, std::size_t columns) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      for (std::size_t column = 0; column < columns; ++column)
-        changed_[column * rows + row] = values_[row * columns + column];
-    }
-  }
-
-  const GgufHeader& header_;
-  std::span<const std::byte> file_;
-  const std::string& source_;
-  std::vector<float> values_;
-  std::vector<float> changed_;
-};
-
 void write_weights(const ConvertedModel& model, const GgufHeader& header, std::span<const std::byte> file,
                    const std::string& source, const NewFolder& folder, const ConvertOptions& options,
                    ConvertResult& result) {
@@ -175,17 +99,22 @@ void write_weights(const ConvertedModel& model, const GgufHeader& header, std::s
   }
   result.tensors = plan.size();
 
-  TensorReader reader(header, file, source);
   internal::SafetensorsStream stream(folder.path() / "model.safetensors", plan, {{"format", "pt"}});
   result.bytes = stream.size();
   std::size_t written = 0;
+  std::vector<float> values;
   for (const ConvertedTensor& tensor : model.tensors) {
-    reader.read(tensor, [&](std::span<const float> values) {
+    const internal::GgufTensorReader reader(tensor, header.data_begin, file, source);
+    const std::size_t rows = element_count(tensor.shape) / reader.width();
+    const std::size_t step = reader.reads_rows() ? std::max(kChunk / reader.width(), std::size_t{1}) : rows;
+    for (std::size_t row = 0; row < rows; row += step) {
       if (options.stop_token.stop_requested()) throw Cancelled();
-      stream.write(std::as_bytes(values));
-      written += values.size_bytes();
+      values.resize(std::min(step, rows - row) * reader.width());
+      reader.read(row, values);
+      stream.write(std::as_bytes(std::span<const float>(values)));
+      written += values.size() * sizeof(float);
       if (options.progress) options.progress(written, stream.size());
-    });
+    }
   }
   stream.commit();
 }

@@ -192,9 +192,7 @@ class Gradients {
   // Whether input_gradients() uses BatchOptions::embeddings.
   virtual bool takes_embeddings() const { return false; }
 
-  // Bytes that the first call must write and keep: weights in another form.
-  virtual std::size_t preparation_bytes() const { return 0; }
-  // Makes that preparation now, once. Throws Error(kUnsupportedModel) or Error(kOther) if it cannot be done.
+  // Opens what the first call would open. Throws Error(kUnsupportedModel) if there are no gradients for this model.
   virtual void prepare() {}
 
   // Runs one input forward and backward, and passes each layer's attention to `sink` with the gradient of `target`
@@ -219,7 +217,7 @@ class ModelOf : public Model {
   virtual bool has_terms() const { return true; }
 
   // Returns null for a model without gradients, such as an encoder-decoder; gradients_of() reports that as an error. A
-  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (dequantised_gradients.h).
+  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (gguf_gradients.h).
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 

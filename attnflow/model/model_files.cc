@@ -5,7 +5,7 @@
 #include "attnflow/files/extension.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/config_reader.h"
-#include "attnflow/model/dequantised_gradients.h"
+#include "attnflow/model/gguf_gradients.h"
 #include "attnflow/model/model_input.h"
 
 namespace attnflow {
@@ -58,7 +58,7 @@ std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) co
   check_device(options.device);
   if (const auto* gguf = std::get_if<GgufFile>(&files_)) {
     std::unique_ptr<Decoder> decoder = llama_backend().gguf(*gguf, options);
-    decoder->take_gradients(std::make_unique<DequantisedGradients>(*gguf, options));
+    decoder->take_gradients(std::make_unique<GgufGradients>(*gguf, options));
     return decoder;
   }
   if (const auto* both = std::get_if<EncoderDecoderWeights>(&files_)) {

@@ -8,7 +8,7 @@ namespace attnflow {
 namespace {
 
 bool can_prepare(Gradients<TextInput>* gradients) {
-  if (gradients == nullptr || gradients->preparation_bytes() > kDefaultPreparation) return false;
+  if (gradients == nullptr) return false;
   try {
     gradients->prepare();
     return true;
@@ -35,11 +35,6 @@ void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& 
 void choose_mixing_of_image(Settings& settings) {
   if (settings.mixing != Mixing::kAuto) return;
   settings.mixing = names_prediction(settings) ? Mixing::kRelevance : Mixing::kAttention;
-}
-
-void note_preparation(const Gradients<TextInput>& gradients, std::vector<Note>& notes) {
-  const std::size_t bytes = gradients.preparation_bytes();
-  if (bytes > 0) notes.push_back({NoteCode::kDequantisedGradients, {{"mib", bytes >> 20U}}});
 }
 
 }  // namespace attnflow

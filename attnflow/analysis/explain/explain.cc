@@ -208,12 +208,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   mark_unknown_words(report);
 
   // Finds everything that can be wrong with the options before the model runs.
-  const bool has_target = options.settings.has_target();
   const bool of_class = info.head == ModelHead::kClassification;
   AskedTarget asked;
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
-  if (has_target) note_preparation(gradients_of(model), report.notes);
   const bool finds_answers = info.head == ModelHead::kQuestionAnswering;
   const auto ask = [&] {
     return finds_answers ? asked_begin(options.settings, n)

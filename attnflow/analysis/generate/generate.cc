@@ -417,7 +417,6 @@ void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& rep
   report.settings.layers = resolve_layers(asked_layers, settings.start_layer, info.layers);
   // A prediction is read from the last layer; values of lower layers, or their mean, do not explain it.
   if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
-  if (settings.has_target()) note_preparation(gradients_of(decoder), report.notes);
   set_flow_layers(report, options.flow_layers);
 }
 

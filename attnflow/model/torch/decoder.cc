@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -162,16 +163,58 @@ class TorchReplay final : public AttentionReplay {
   AttentionBuffer buffer_;
 };
 
+// Keeps float32 copies of weights only if they take less than half of the memory that is free, and none of quantized
+// ones.
+internal::DecoderTensors::Keep what_to_keep(const DecoderWeights& weights, const LoadOptions& options) {
+  using Keep = internal::DecoderTensors::Keep;
+  std::size_t bytes = 0;
+  for (const auto& [name, stored] : weights.checkpoint->tensors()) {
+    if (stored.reader != nullptr) return Keep::kFew;
+    if (!internal::lies_in_place(stored)) bytes += element_count(stored.shape) * sizeof(float);
+  }
+  const std::optional<std::size_t> available = available_memory();
+  const bool is_much = available && bytes > *available / 2;
+  return is_much && options.device == "cpu" && !options.copy_weights ? Keep::kFew : Keep::kAll;
+}
+
+// The largest layer's numbers as float32, in bytes.
+std::size_t largest_layer(const DecoderWeights& weights) {
+  std::size_t largest = 0;
+  for (const LayerWeights& layer : weights.layers) {
+    std::size_t numbers = 0;
+    for (const LinearWeights* map : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.gate,
+                                     &layer.feed_forward_in, &layer.feed_forward_out}) {
+      if (map->weight == nullptr) continue;
+      numbers += map->out * map->weight->shape[map->layout == MatrixLayout::kOutIn ? 1 : 0];
+    }
+    largest = std::max(largest, numbers * sizeof(float));
+  }
+  return largest;
+}
+
+// Layers that are made for each pass need room for two: the one that runs, and the next.
+void check_room_for_layers(const DecoderWeights& weights) {
+  const std::size_t needed = 2 * largest_layer(weights);
+  const std::optional<std::size_t> available = available_memory();
+  if (!available || needed <= *available) return;
+  internal::fail(ErrorKind::kOther,
+                 "{}: expected room for two of its layers in float32, {} MiB, found {} MiB of memory free; "
+                 "--mixing attention needs none of it",
+                 weights.info.name, needed >> 20U, *available >> 20U);
+}
+
 class TorchDecoder final : public Decoder, public Gradients<TextInput> {
  public:
   TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
-        source_(device_, internal::TensorSource::use_of(options)),
-        tensors_(source_, weights),
         threads_(resolve_threads(options.threads)),
+        source_(device_, internal::TensorSource::use_of(options), threads_),
+        keeps_(what_to_keep(weights, options)),
+        tensors_(source_, weights, keeps_),
         sequence_(std::make_shared<Sequence>(weights.config, device_)) {
+    if (keeps_ == internal::DecoderTensors::Keep::kFew) check_room_for_layers(weights);
     sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
 
@@ -225,7 +268,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const at::Tensor last = run_pass(
         {.ids = ids, .positions = positions, .queries = &queries, .stop_token = stop_token, .progress = progress});
     if (logits != nullptr) *logits = to_host(last[0]);
-    return std::make_unique<TorchReplay>(tensors_.forms(), sequence_, std::move(queries), threads_);
+    return std::make_unique<TorchReplay>(tensors_.forms, sequence_, std::move(queries), threads_);
   }
 
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
@@ -233,9 +276,11 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     for (const TextInput& input : inputs) check_text_input(info_, input);
     check_targets(info_, inputs, targets);
     std::vector<InputGradient> gradients(inputs.size());
-    const ParallelOptions parallel = {
-        .threads = threads_, .progress = options.progress, .stop_token = options.stop_token};
     internal::on_one_thread([&] {
+      // Layers that are made for each pass serve one input at a time.
+      const std::size_t threads = keeps_ == internal::DecoderTensors::Keep::kAll ? threads_ : 1;
+      const ParallelOptions parallel = {
+          .threads = threads, .progress = options.progress, .stop_token = options.stop_token};
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
@@ -278,14 +323,12 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     internal::LayeredModel model;
     model.layers = config().layers;
     model.rule = rule;
-    model.run_layer = [&](std::size_t layer, const at::Tensor& x, internal::LayerTap* tap) {
+    model.run_layer = [&](std::size_t layer, const at::Tensor& x, internal::LayerTap* tap,
+                          std::optional<std::size_t> next) {
       ops.tap = tap;
-      return internal::run_layer(ops, tensors_.layers[layer], layer, x);
+      return internal::run_layer(ops, *tensors_.layers.get(layer, next), layer, x);
     };
-    model.value = [&](const at::Tensor& x) {
-      const at::Tensor read = x[0].narrow(0, to_signed(position), 1);
-      return internal::value_of(target, tensors_.logits(ops, read)[0]);
-    };
+    model.value = [&](const at::Tensor& x) { return tensors_.value(ops, target, x[0][to_signed(position)]); };
     const c10::NoGradGuard no_gradients;  // differentiate_layers() enables them where needed
     at::Tensor embedding = tensors_.embed(ids, 0);
     if (given != nullptr) internal::replace_embedding(embedding[0], *given);
@@ -362,9 +405,10 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
-  internal::TensorSource source_;
-  internal::DecoderTensors tensors_;
   std::size_t threads_;
+  internal::TensorSource source_;
+  internal::DecoderTensors::Keep keeps_;
+  internal::DecoderTensors tensors_;
   std::shared_ptr<Sequence> sequence_;
 };
 

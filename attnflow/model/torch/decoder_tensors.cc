@@ -1,24 +1,80 @@
 #include "attnflow/model/torch/decoder_tensors.h"
 
+#include <torch/csrc/autograd/autograd.h>
+
+#include <array>
 #include <cmath>
+
+#include "attnflow/model/torch/layered_gradients.h"
 
 namespace attnflow::internal {
 
-DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weights)
+namespace {
+
+constexpr std::size_t kTileBytes = std::size_t{48} << 20U;  // of a table that is read by rows
+
+at::Tensor indices_of(std::span<const std::int64_t> ids, at::Device device) {
+  return at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device);
+}
+
+// The same target among the chosen rows, which are those of its label and its other label.
+ScoreTarget among_chosen(ScoreTarget target) {
+  target.label = 0;
+  target.other = 1;
+  return target;
+}
+
+}  // namespace
+
+RowTable::RowTable(TensorSource& source, const StoredTensor* stored, bool whole) : stored_(stored) {
+  if (stored == nullptr) return;
+  if (whole || lies_in_place(*stored)) {
+    all_ = source.get(*stored);
+    return;
+  }
+  source_ = source.fresh();
+  tile_ = std::max(kTileBytes / (stored->shape.back() * sizeof(float)), std::size_t{1});
+}
+
+at::Tensor RowTable::rows(const at::Tensor& indices) const {
+  if (all_.defined()) return at::embedding(all_, indices);
+  const at::Tensor host = indices.to(at::kCPU);
+  const std::span<const std::int64_t> ids(host.data_ptr<std::int64_t>(), static_cast<std::size_t>(host.numel()));
+  std::vector<at::Tensor> found;
+  for (const std::int64_t id : ids) found.push_back(source_->rows(*stored_, static_cast<std::size_t>(id), 1));
+  return at::cat(found);
+}
+
+DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weights, Keep keep)
     : config(weights.config),
-      word_embedding(source.get(*weights.word_embedding)),
+      device(source.device()),
+      word_embedding(source, weights.word_embedding, keep == Keep::kAll),
       position_embedding(source.find(weights.position_embedding)),
       distance_bias(source.find(weights.distance_bias)),
       embedding_norm(source, weights.embedding_norm, config.norm_eps, has_plus_one()),
+      forms(make_forms()),
+      layers(
+          config.layers,
+          [all = &source, whole = keep == Keep::kAll, own = source.fresh(), parts = weights.layers,
+           layer_forms = forms](std::size_t index) mutable {
+            if (whole) return TransformerLayer(*all, parts[index], layer_forms[index]);
+            TensorSource once = own;
+            return TransformerLayer(once, parts[index], layer_forms[index]);
+          },
+          keep == Keep::kAll),
       final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()),
-      output(source, weights.output) {
-  if (config.position_kind == PositionKind::kRotary) {
-    const at::TensorOptions options(at::kFloat);
-    frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device());
-    if (!config.architecture->keys.local_rotary_theta.empty()) {
-      local_frequencies = at::tensor(config.local_rotary.frequencies(config.rotary_width), options).to(device());
-    }
+      output(source, weights.output.weight, keep == Keep::kAll),
+      output_bias(source.find(weights.output.bias)) {
+  if (output_bias.defined()) output_bias = output_bias.flatten();  // BART stores it as [1, out]
+  if (config.position_kind != PositionKind::kRotary) return;
+  const at::TensorOptions options(at::kFloat);
+  frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device);
+  if (!config.architecture->keys.local_rotary_theta.empty()) {
+    local_frequencies = at::tensor(config.local_rotary.frequencies(config.rotary_width), options).to(device);
   }
+}
+
+std::vector<LayerForm> DecoderTensors::make_forms() const {
   LayerForm form;
   form.norm_place = config.architecture->norm_place;
   form.activation = config.activation;
@@ -33,20 +89,54 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
   form.head_width = to_signed(config.head_width);
   if (config.position_kind == PositionKind::kAlibi) {
     const bool scaled = config.architecture->scaled_alibi;
-    form.slopes.of_heads = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device());
+    form.slopes.of_heads = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device);
     if (scaled) form.slopes = {form.slopes.of_heads.to(at::kBFloat16), config.score_factor};
   }
+  std::vector<LayerForm> all;
   for (std::size_t layer = 0; layer < config.layers; ++layer) {
     form.window = to_signed(config.windows[layer]);
     form.rotary = rotary_use(layer);
-    layers.emplace_back(source, weights.layers[layer], form);
+    all.push_back(form);
   }
+  return all;
+}
+
+at::Tensor DecoderTensors::value(const AutogradOps& ops, const ScoreTarget& target, const at::Tensor& hidden) const {
+  const at::Tensor x = ops.normed(final_norm, hidden.unsqueeze(0));
+  const at::Tensor fixed = x.detach();
+  const bool of_all = target.kind != ScoreTarget::Kind::kLogit && target.kind != ScoreTarget::Kind::kLogitDifference;
+  at::Tensor chosen;    // the rows that count, if not all
+  at::Tensor products;  // of these rows, or all
+  if (of_all) {
+    std::vector<at::Tensor> parts;
+    output.tiles([&](std::int64_t /*begin*/, const at::Tensor& tile) { parts.push_back(at::linear(fixed, tile)); });
+    products = at::cat(parts, -1);
+    if (output_bias.defined()) products = products + output_bias;
+  } else {
+    const at::Tensor labels = indices_of(
+        std::array{static_cast<std::int64_t>(target.label), static_cast<std::int64_t>(target.other)}, device);
+    chosen = output.rows(labels);
+    products = at::linear(fixed, chosen);
+    if (output_bias.defined()) products = products + output_bias.index_select(0, labels);
+  }
+  // The number as a function of the products, then of x: the gradient of x is that of the products times the matrix.
+  const at::Tensor leaf = products.detach().requires_grad_(true);
+  const at::Tensor number = value_of(of_all ? target : among_chosen(target), finished(ops, leaf)[0]);
+  const at::Tensor slopes = torch::autograd::grad({number}, {leaf}).front();
+  at::Tensor gradient = at::zeros_like(fixed);
+  if (of_all) {
+    output.tiles([&](std::int64_t begin, const at::Tensor& tile) {
+      gradient += at::matmul(slopes.narrow(1, begin, tile.size(0)), tile);
+    });
+  } else {
+    gradient = at::matmul(slopes, chosen);
+  }
+  const at::Tensor linear = (x * gradient).sum();
+  return number.detach() + (linear - linear.detach());
 }
 
 at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t begin) const {
-  const at::Tensor indices =
-      at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device());
-  at::Tensor x = at::embedding(word_embedding, indices).unsqueeze(0);
+  at::Tensor x = word_embedding.rows(indices_of(ids, device)).unsqueeze(0);
   const bool of_sum = config.architecture->norm_of_sum;
   if (!of_sum) x = embedding_norm(x);
   if (config.embedding_factor != 1.0) x = x * config.embedding_factor;
@@ -63,7 +153,7 @@ at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const
   const std::int64_t half = to_signed(config.hidden / 2);
   const double steps = static_cast<double>(kind == PositionKind::kSinusoidal ? half : half - 1);
   const at::TensorOptions exact =
-      at::TensorOptions(at::kDouble).device(device());  // rounded once, like transformers' tables
+      at::TensorOptions(at::kDouble).device(device);  // rounded once, like transformers' tables
   const at::Tensor turns = at::exp(at::arange(half, exact) * (-std::log(kBase) / steps));
   const at::Tensor angles = at::arange(first, first + to_signed(count), exact).view({-1, 1}) * turns;
   return at::cat({at::sin(angles), at::cos(angles)}, 1).to(at::kFloat);
@@ -72,12 +162,6 @@ at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const
 RotaryUse DecoderTensors::rotary_use(std::size_t layer) const {
   if (!config.rotary_layers[layer]) return RotaryUse::kNone;
   return config.windows[layer] != 0 && local_frequencies.defined() ? RotaryUse::kLocal : RotaryUse::kUsual;
-}
-
-std::vector<LayerForm> DecoderTensors::forms() const {
-  std::vector<LayerForm> forms;
-  for (const TransformerLayer& layer : layers) forms.push_back(layer.form);
-  return forms;
 }
 
 Rotation DecoderTensors::rotation(const RotaryConfig& rotary, const at::Tensor& of_frequencies, std::size_t begin,

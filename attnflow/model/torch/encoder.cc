@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -203,7 +204,8 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
       internal::LayeredModel model;
       model.layers = tensors_.config.layers;
       model.rule = rule;
-      model.run_layer = [&](std::size_t layer, const at::Tensor& given, internal::LayerTap* tap) {
+      model.run_layer = [&](std::size_t layer, const at::Tensor& given, internal::LayerTap* tap,
+                            std::optional<std::size_t> /*next*/) {
         ops.tap = tap;
         return forward.layer(layer, given);
       };

@@ -237,7 +237,8 @@ class TorchEncoderDecoder final : public Decoder {
     ops.score_bias = score_bias(encoder_, 0, ids.size());
     const at::Tensor x = ops.normed(encoder_.final_norm, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
     source_.clear();
-    for (const internal::TransformerLayer& layer : decoder_.layers) {
+    for (std::size_t index = 0; index < decoder_.config.layers; ++index) {
+      const internal::TransformerLayer& layer = *decoder_.layers.get(index);
       const std::vector<at::Tensor> maps = ops.linear({&layer.cross_key, &layer.cross_value}, x);
       const auto by_head = [&](const at::Tensor& map) {
         return map.view({x.size(1), -1, layer.form.head_width}).transpose(0, 1);

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <optional>
 #include <vector>
 
 #include "attnflow/base/progress.h"
@@ -25,7 +26,9 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
     const c10::NoGradGuard no_gradients;
     for (std::size_t layer = 0; layer < model.layers; ++layer) {
       if (stop_token.stop_requested()) throw Cancelled();
-      inputs.push_back(model.run_layer(layer, inputs.back(), nullptr));
+      const bool is_last = layer + 1 == model.layers;  // it is the first to run again
+      inputs.push_back(
+          model.run_layer(layer, inputs.back(), nullptr, is_last ? std::nullopt : std::optional(layer + 1)));
     }
   }
 
@@ -53,7 +56,8 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
     if (stop_token.stop_requested()) throw Cancelled();
     leaf = leaf_of();
     LayerTap tap;
-    at::Tensor output = model.run_layer(layer, leaf, sink == nullptr ? nullptr : &tap);
+    const std::optional<std::size_t> next = layer == 0 ? std::nullopt : std::optional(layer - 1);
+    at::Tensor output = model.run_layer(layer, leaf, sink == nullptr ? nullptr : &tap, next);
     if (sink == nullptr) {
       gradient = torch::autograd::grad({output}, {leaf}, {gradient}).front();
       continue;

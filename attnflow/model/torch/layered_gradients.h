@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <stop_token>
 
 #include "attnflow/graph/attention_gradient_sink.h"
@@ -27,8 +28,9 @@ namespace attnflow::internal {
 
 struct LayeredModel {
   std::size_t layers = 0;
-  // f of layer `index` (from 0), for x [1, T, hidden]. `tap` may be null.
-  std::function<at::Tensor(std::size_t index, const at::Tensor& x, LayerTap* tap)> run_layer;
+  // f of layer `index` (from 0), for x [1, T, hidden]. `tap` may be null; `next` is the layer that runs next, if any.
+  std::function<at::Tensor(std::size_t index, const at::Tensor& x, LayerTap* tap, std::optional<std::size_t> next)>
+      run_layer;
   std::function<at::Tensor(const at::Tensor& x)> value;  // s: a tensor of one number
   BackwardRule rule = BackwardRule::kGradient;           // used to compute both
 };

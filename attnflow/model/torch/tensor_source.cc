@@ -1,14 +1,19 @@
 #include "attnflow/model/torch/tensor_source.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/parallel_for.h"
 #include "attnflow/model/fail.h"
 
 namespace attnflow::internal {
 
 namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 19U;  // numbers that a thread dequantizes at a time
 
 at::ScalarType type_of(const StoredTensor& stored) {
   switch (stored.dtype) {
@@ -82,20 +87,39 @@ std::map<std::string, at::Tensor> TensorSource::by_name() const {
 }
 
 at::Tensor TensorSource::make(const StoredTensor& stored) const {
-  const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
+  const at::Tensor tensor = rows(stored, 0, stored.shape.empty() ? 1 : stored.shape.front());
+  return use_ == Use::kTraining ? tensor.set_requires_grad(true) : tensor;
+}
+
+at::Tensor TensorSource::rows(const StoredTensor& stored, std::size_t row, std::size_t count) const {
+  std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
+  std::size_t width = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) width *= stored.shape[i];
+  if (!shape.empty()) shape.front() = to_signed(count);
+  if (stored.reader != nullptr) {
+    const at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kFloat));
+    float* const numbers = tensor.data_ptr<float>();
+    const std::size_t step = stored.reader->reads_rows() ? std::max(kPiece / width, std::size_t{1}) : count;
+    parallel_for((count + step - 1) / step, {.threads = threads_}, [&](std::size_t piece, std::size_t /*worker*/) {
+      const std::size_t begin = piece * step;
+      stored.reader->read(row + begin, {numbers + begin * width, std::min(step, count - begin) * width});
+    });
+    return tensor.to(device_);
+  }
   const at::ScalarType type = type_of(stored);
+  const std::size_t row_bytes = width * c10::elementSize(type);
+  const std::span<const std::byte> bytes = stored.bytes.subspan(row * row_bytes, count * row_bytes);
   // The mapping is read-only and nothing here writes to weights; libtorch has no tensors with const elements.
-  void* const data = const_cast<std::byte*>(stored.bytes.data());
+  void* const data = const_cast<std::byte*>(bytes.data());
   const bool aligned = reinterpret_cast<std::uintptr_t>(data) % c10::elementSize(type) == 0;
   at::Tensor tensor;
   if (aligned) {
     tensor = at::from_blob(data, shape, at::TensorOptions(type));
   } else {
     tensor = at::empty(shape, at::TensorOptions(type));
-    std::memcpy(tensor.data_ptr(), data, stored.bytes.size());
+    std::memcpy(tensor.data_ptr(), data, bytes.size());
   }
-  tensor = tensor.to(device_, at::kFloat, /*non_blocking=*/false, /*copy=*/use_ != Use::kRunning);
-  return use_ == Use::kTraining ? tensor.set_requires_grad(true) : tensor;
+  return tensor.to(device_, at::kFloat, /*non_blocking=*/false, /*copy=*/use_ != Use::kRunning);
 }
 
 }  // namespace attnflow::internal

@@ -52,6 +52,11 @@ TensorView<const float> view_of(const at::Tensor& host);
 // machine lacks it.
 at::Device find_device(const std::string& name);
 
+// Whether a tensor can be used where it lies, as float32 in a file; if not, float32 needs memory of its own.
+inline bool lies_in_place(const StoredTensor& stored) {
+  return stored.dtype == DType::kF32 && stored.reader == nullptr;
+}
+
 // Converts stored tensors to float32 on the device, once each, however many parts of the model share one.
 class TensorSource {
  public:
@@ -61,12 +66,19 @@ class TensorSource {
     kTraining,  // makes copies for which libtorch computes gradients
   };
   static Use use_of(const LoadOptions& options) { return options.copy_weights ? Use::kCopied : Use::kRunning; }
-  explicit TensorSource(at::Device device, Use use = Use::kRunning) : device_(device), use_(use) {}
+  // `threads`: to dequantize with.
+  explicit TensorSource(at::Device device, Use use = Use::kRunning, std::size_t threads = 1)
+      : device_(device), use_(use), threads_(threads) {}
   const at::Tensor& get(const StoredTensor& stored);
   // Returns an undefined tensor for null.
   at::Tensor find(const StoredTensor* stored) { return stored == nullptr ? at::Tensor() : get(*stored); }
   // For a tensor that is no longer needed: its copy is freed once nothing else holds it.
   void forget(const StoredTensor& stored) { made_.erase(&stored); }
+  // Returns rows [row, row + count) of a matrix.
+  at::Tensor rows(const StoredTensor& stored, std::size_t row, std::size_t count) const;
+  at::Device device() const { return device_; }
+  // A source of the same kind that has made nothing.
+  TensorSource fresh() const { return TensorSource(device_, use_, threads_); }
   // All tensors made, by their stored names.
   std::map<std::string, at::Tensor> by_name() const;
 
@@ -75,6 +87,7 @@ class TensorSource {
 
   at::Device device_;
   Use use_;
+  std::size_t threads_;
   std::map<const StoredTensor*, at::Tensor> made_;
 };
 

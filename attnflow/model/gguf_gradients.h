@@ -1,14 +1,13 @@
-// Computes gradients for a GGUF file, whose engine has none, by running the torch backend on its dequantized weights.
+// Computes gradients for a GGUF file, whose engine has none, by running the torch backend on the file's own weights.
 //
-// The first call writes the dequantized weights to a temporary folder (convert_gguf.h), has the torch backend map them,
-// and unlinks the folder at once, so that nothing is left over. This takes four bytes of disk per parameter during the
-// object's lifetime, and as much memory for the parts that are touched. Unlike torch, libllama rounds its activations,
-// so a value returned with a gradient differs from libllama's logits.
+// The torch backend dequantizes each layer when it runs (gguf_weights.h); nothing is written to disk. Unlike torch,
+// libllama rounds its activations, so a value returned with a gradient differs from libllama's logits.
 #pragma once
 
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "attnflow/model/decoder.h"
@@ -17,17 +16,16 @@
 
 namespace attnflow {
 
-class DequantisedGradients : public Gradients<TextInput> {
+class GgufGradients : public Gradients<TextInput> {
  public:
-  DequantisedGradients(const GgufFile& file, LoadOptions options) : file_(file), options_(std::move(options)) {}
+  GgufGradients(const GgufFile& file, LoadOptions options) : file_(file), options_(std::move(options)) {}
 
-  // Throw as the torch decoder's and convert_gguf() do, and Error(kOther) when the weights would not fit into memory.
+  // Throw as the torch decoder's and find_gguf_weights() do.
   std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override;
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override;
   bool takes_embeddings() const override { return true; }  // the torch decoder supports them
-  std::size_t preparation_bytes() const override;
   void prepare() override { made(); }
 
  private:

@@ -1,0 +1,86 @@
+#include "attnflow/model/gguf_tensor_reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "attnflow/files/messages.h"
+#include "attnflow/model/backend.h"
+#include "attnflow/model/fail.h"
+
+namespace attnflow::internal {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 16U;  // numbers dequantized at a time: they stay in the cache
+constexpr std::uint32_t kWithoutSign = 0x7fffffff;
+constexpr std::uint32_t kInfinity = 0x7f800000;
+
+bool all_finite(std::span<const float> values) {
+  std::uint32_t largest = 0;
+  for (const float value : values) largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & kWithoutSign);
+  return largest < kInfinity;
+}
+
+}  // namespace
+
+GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t data_begin,
+                                   std::span<const std::byte> file, const std::string& source)
+    : name_(tensor.source->name),
+      source_(source),
+      type_(tensor.source->type),
+      change_(tensor.change),
+      head_width_(tensor.head_width) {
+  const std::vector<std::size_t>& extents = tensor.source->extents;
+  const bool is_vector = extents.size() == 1;
+  width_ = is_vector ? 1 : tensor.shape.back();
+  stored_width_ = is_vector ? 1 : extents.front();
+  stored_rows_ = extents.back();
+  const GgufBlock block = *gguf_block(type_);
+  if (stored_width_ % block.elements != 0) {
+    fail(ErrorKind::kUnsupportedModel, "{}: tensor {}: expected a bias as plain numbers, found blocks of {}", source_,
+         quote_name(name_), block.elements);
+  }
+  row_bytes_ = stored_width_ / block.elements * block.bytes;
+  blocks_ = file.subspan(data_begin + tensor.source->offset, stored_rows_ * row_bytes_);
+}
+
+void GgufTensorReader::read(std::size_t row, std::span<float> values) const {
+  if (change_ == TensorChange::kTransposed) {
+    read_transposed(row, values);
+    return;
+  }
+  const std::size_t rows = values.size() / width_;
+  const std::size_t step = change_ == TensorChange::kHalves ? 1 : std::max(kChunk / width_, std::size_t{1});
+  for (std::size_t begin = 0; begin < rows; begin += step) {
+    const std::size_t count = std::min(step, rows - begin);
+    dequantise(stored_row(row + begin), values.subspan(begin * width_, count * width_));
+  }
+}
+
+void GgufTensorReader::dequantise(std::size_t row, std::span<float> values) const {
+  const std::size_t rows = values.size() / stored_width_;
+  llama_backend().dequantise(type_, blocks_.subspan(row * row_bytes_, rows * row_bytes_), values);
+  if (all_finite(values)) return;
+  const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  fail(ErrorKind::kBadFile, "{}: tensor {}: expected finite numbers, found {}; the file is damaged, download it again",
+       source_, quote_name(name_), *bad);
+}
+
+void GgufTensorReader::read_transposed(std::size_t row, std::span<float> values) const {
+  const std::size_t rows = values.size() / width_;
+  std::vector<float> column(stored_width_);
+  for (std::size_t j = 0; j < stored_rows_; ++j) {
+    dequantise(j, column);
+    for (std::size_t i = 0; i < rows; ++i) values[i * width_ + j] = column[row + i];
+  }
+}
+
+std::size_t GgufTensorReader::stored_row(std::size_t row) const {
+  if (change_ != TensorChange::kHalves) return row;
+  const std::size_t half = head_width_ / 2;
+  const std::size_t in_head = row % head_width_;
+  return row - in_head + in_head % half * 2 + in_head / half;
+}
+
+}  // namespace attnflow::internal
