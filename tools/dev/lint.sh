@@ -4,6 +4,19 @@
 # A linter is a function lint_NAME that prints what it found and ends with an error when it found something.
 LINTERS=(layering docs clang_format clang_tidy python rust page shell)
 
+# lint_inputs LINTER: what it reads, as patterns of git (for those that read most of the repository: everything).
+lint_inputs() {
+  case "$1" in
+    layering) echo attnflow training python rust tests/layering.py ;;
+    clang_format) echo '*.cc' '*.h' .clang-format tools/dev/lint.sh ;;
+    python) echo '*.py' tools examples tests .ci dev ;;
+    rust) echo rust ;;
+    page) echo viewer tests/browser ;;
+    shell) echo '*.sh' tools tests .ci dev ;;
+    *) echo . ;;
+  esac
+}
+
 # Files without an ending are known by their first line.
 files_run_by() { # files_run_by INTERPRETER
   source_files | while read -r file; do

@@ -24,11 +24,15 @@ def gtest_cases(report: Path) -> tuple[int, int, int]:
     return passed, failed, skipped
 
 
+def statuses(junit: Path) -> dict[str, str]:
+    """How each program ended, by its name in ctest."""
+    return {test.get("name"): test.get("status") for test in ElementTree.parse(junit).getroot().iter("testcase")}
+
+
 def tally(junit: Path, folder: Path) -> tuple[int, int, int]:
     passed = failed = skipped = 0
-    for test in ElementTree.parse(junit).getroot().iter("testcase"):
-        status = test.get("status")
-        report = folder / f"{test.get('name')}_test.xml"
+    for name, status in statuses(junit).items():
+        report = folder / f"{name}_test.xml"
         if report.exists():
             counts = gtest_cases(report)
             passed, failed, skipped = passed + counts[0], failed + counts[1], skipped + counts[2]

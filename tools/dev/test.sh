@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-#= [--all | --quick] [-v] [STAGE]...
+#= [--all | --quick] [--again] [-v] [STAGE]...
 #: build and run the tests (--all: the long ones, too; --quick: the release build's only; -v: show all output)
 #+ Without --all these are the tests that a person runs before a commit and that CI runs. docs/building.md has a table
-#+ of the stages. A stage that is named runs by itself.
+#+ of the stages. A stage that is named runs by itself. Tests that passed are not run again while everything that they
+#+ read is the same, byte for byte; --again and --all run them.
 
 # A stage is a function stage_NAME that prints what it does and, for its tests, calls `count PASSED FAILED SKIPPED`. A
 # stage that ends with an error, or counts no test where it should, is a failure itself: a check that cannot run has not
@@ -23,20 +24,38 @@ RESULTS=build/test-results
 MUTATED_CASES=(20 4)
 MUTATED_CASES_OF_ALL=(200 20)
 
-# Whether the long tests are run as well.
+# Whether the long tests are run as well, and whether what passed runs again.
 runs_all() { [[ "$TIER" == all ]]; }
+runs_again() { runs_all || ((again)); }
 
-count() { printf '%d %d %d\n' "$1" "$2" "$3" >>"$RESULTS/$STAGE.count"; }
+# count PASSED FAILED SKIPPED [UNCHANGED]
+count() { printf '%d %d %d %d\n' "$1" "$2" "$3" "${4:-0}" >>"$RESULTS/$STAGE.count"; }
 
 # ctest_folder FOLDER [CTEST OPTION]...: runs a build's tests; GoogleTest's cases are counted one by one.
 ctest_folder() {
-  local folder="$1" status=0 tally
+  local folder="$1" status=0 tally tests inputs
+  local -a unchanged=() without=()
   shift
+  tests="$RESULTS/$STAGE.programs.json"
+  ctest --test-dir "$folder" --show-only=json-v1 "$@" >"$tests" || return 1
+  inputs="$(data_hash)$(environment_hash)"
+  if ! runs_again; then
+    read -ra unchanged < <("$PYTHON" tools/dev/programs.py unchanged "$PASSED/$STAGE" "$inputs" <"$tests")
+    if ((${#unchanged[@]} > 1)); then
+      echo "unchanged since they passed: ${unchanged[*]:1}"
+      count 0 0 0 "${unchanged[0]}"
+      without=(--exclude-regex "^($(IFS='|' && echo "${unchanged[*]:1}"))\$")
+      # Nothing may be left.
+      ctest --test-dir "$folder" --show-only "$@" "${without[@]}" | grep -q 'Test #\|Test  *#' || return 0
+    fi
+  fi
   rm -rf "${RESULTS:?}/$STAGE.gtest" "$RESULTS/$STAGE.ctest.xml"
   # By absolute paths, because each test runs in its own folder. Tests take turns: some measure, many use all cores.
   GTEST_OUTPUT="xml:$ROOT/$RESULTS/$STAGE.gtest/" ctest --test-dir "$folder" --output-on-failure --no-tests=error \
-    --output-junit "$ROOT/$RESULTS/$STAGE.ctest.xml" "$@" || status=1
+    --output-junit "$ROOT/$RESULTS/$STAGE.ctest.xml" "$@" "${without[@]}" || status=1
   tally="$("$PYTHON" tools/dev/tally.py "$RESULTS/$STAGE.ctest.xml" "$RESULTS/$STAGE.gtest")" || return 1
+  "$PYTHON" tools/dev/programs.py remember "$PASSED/$STAGE" "$inputs" "$RESULTS/$STAGE.ctest.xml" \
+    "$RESULTS/$STAGE.gtest" <"$tests" || return 1
   # shellcheck disable=SC2086  # three numbers
   count $tally
   return "$status"
@@ -76,8 +95,8 @@ stage_dev() {
     build_preset dev && has_llama build/dev && ctest_folder build/dev --label-regex fast --parallel 2
   else
     build_preset dev "${SANITIZED[@]/%/_test}" &&
-      GTEST_FILTER="$NOT_SANITIZED" \
-        ctest_folder build/dev --tests-regex "^($(IFS='|' && echo "${SANITIZED[*]}"))\$" --parallel 2
+      GTEST_FILTER="$NOT_SANITIZED" ctest_folder build/dev \
+        --tests-regex "^($(IFS='|' && echo "${SANITIZED[*]}"))\$" --parallel 2
   fi
 }
 
@@ -90,7 +109,7 @@ stage_tsan() {
 # Tests of streams and files look at attnflow-train, too, where it is built.
 stage_cli() {
   if runs_all; then build_preset release attnflow-train; fi
-  unittest_folder tests/cli
+  once cli "$(program_hash) $(data_hash)" unittest_folder tests/cli
 }
 
 stage_training() {
@@ -102,7 +121,7 @@ stage_training() {
 stage_serve() {
   local interpreter
   interpreter="$(serve_python)" || return 1  # by the usual PYTHON, so that must not be hidden yet
-  PYTHON="$interpreter" unittest_folder tests/serve
+  PYTHON="$interpreter" once serve "$(program_hash) $(data_hash)" unittest_folder tests/serve
 }
 
 # The gradients' oracle needs PyTorch, the others what Debian's Python has.
@@ -113,7 +132,7 @@ stage_oracle() {
     ATTNFLOW_LXT_PYTHON="$(lxt_python)" || return 1
     export ATTNFLOW_LXT_PYTHON
   fi
-  unittest_folder tests/oracle
+  once oracle "$(program_hash) $(data_hash)" unittest_folder tests/oracle
 }
 
 # mutated SPEED CAMPAIGN...: cases of each, always the same ones (./dev fuzz mutate tries others). SPEED: 0 fast, 1 slow.
@@ -131,24 +150,31 @@ mutated() {
 }
 
 # The program on damaged and hostile input; before it what checks the checks, which needs NumPy as they do.
-stage_mutate() {
+mutations() {
   local status=0
   "$PYTHON" tools/fuzz/running_test.py || return 1
   mutated 0 files texts options numbers server || status=1
   mutated 1 crash || status=1
   return "$status"
 }
+stage_mutate() { once mutate "$(program_hash) $(data_hash)" mutations; }
+
+# Of whatever the Python package is made of.
+package_hash() { tracked_hash ':!docs' ':!tests' ':!python/tests' ':!attnflow/**/*_test.cc' ':!viewer/test' ':!training'; }
 
 # package_into PYTHON: builds the Python package as `pip install .` does, but where what it needs to be built is there, and
 # installs it.
 package_into() {
-  local builder
-  builder="$(package_python)" || return 1
+  local builder made
+  builder="$(package_python)" && made="$(package_hash)" || return 1
   # Python's own names of the compilers would keep the compiler cache from knowing what the release has compiled.
   export CC="${CC:-cc}" CXX="${CXX:-c++}"
-  rm -rf build/wheels
-  "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels \
-    --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
+  if [[ "$(cat build/wheels/made-of 2>/dev/null)" != "$made" ]]; then
+    rm -rf build/wheels
+    "$builder" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir build/wheels \
+      --config-settings=cmake.define.ATTNFLOW_WERROR=ON . || return 1
+    echo "$made" >build/wheels/made-of
+  fi
   "$1" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheels/*.whl
 }
 
@@ -159,8 +185,13 @@ stage_python() {
     ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
     export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
   fi
-  PYTHON="$interpreter" unittest_folder python/tests
-  ATTNFLOW_PACKAGE_PYTHON="$interpreter" mutated 1 python
+  once python "$(package_hash) $(program_hash) $(data_hash) $(tracked_hash python)" package_tests "$interpreter"
+}
+package_tests() {
+  local status=0
+  PYTHON="$1" unittest_folder python/tests || status=1
+  ATTNFLOW_PACKAGE_PYTHON="$1" mutated 1 python || status=1
+  return "$status"
 }
 
 # The program's own families, against transformers.
@@ -174,7 +205,8 @@ stage_families() {
 stage_capture() {
   local interpreter
   interpreter="$(models_python)" && package_into "$interpreter" || return 1
-  PYTHON="$interpreter" unittest_folder python/tests/capture
+  PYTHON="$interpreter" once capture "$(package_hash) $(program_hash) $(data_hash) $(tracked_hash python)" \
+    unittest_folder python/tests/capture
 }
 
 # sample_pages FOLDER: the pages that tests of the viewer open, with their reports.
@@ -184,11 +216,17 @@ sample_pages() {
   build/release/attnflow/draw/attnflow_sample_html "$1"
 }
 
+# pages_hash FOLDER: of the sample pages and whatever the tests of pages read beside them.
+pages_hash() { { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum) && tracked_hash viewer "${@:2}"; } | sha256sum; }
+
 # The numbers of the html page, and the page itself, without a browser.
 stage_viewer() {
+  local pages="$ROOT/$RESULTS/$STAGE.pages"
+  sample_pages "$pages"
+  ATTNFLOW_HTML="$pages" once viewer "$(pages_hash "$pages" 'attnflow/**/*.json' tests/golden)" page_tests
+}
+page_tests() {
   local log="$RESULTS/$STAGE.json" status=0 tally
-  sample_pages "$ROOT/$RESULTS/$STAGE.pages"
-  export ATTNFLOW_HTML="$ROOT/$RESULTS/$STAGE.pages"
   (cd viewer && npm test --silent -- --reporter=default --reporter=json --outputFile.json="$ROOT/$log") || status=1
   tally="$("$PYTHON" -c 'import json, sys
 report = json.load(open(sys.argv[1], encoding="utf-8"))
@@ -200,14 +238,20 @@ print(report["numPassedTests"], report["numFailedTests"] + unread, pending)' "$l
   return "$status"
 }
 
+stage_browser() {
+  local pages="$RESULTS/$STAGE.pages" of_pages
+  sample_pages "$pages"
+  of_pages="$(pages_hash "$pages" tests/browser)"
+  once browser "$of_pages" browser_tests "$pages" || return 1
+  once tour "$of_pages $(program_hash)" browser_tests --tour "$pages"
+}
 # Node's test runner on sample pages; the closing lines of each of its runs are "# pass N" or, for people,
 # "ℹ pass N".
-stage_browser() {
-  local log="$RESULTS/$STAGE.output" pages="$RESULTS/$STAGE.pages" status=0
+browser_tests() {
+  local log="$RESULTS/$STAGE.output" status=0
   local -a numbers tier=()
-  if runs_all; then tier=(--all); fi
-  sample_pages "$pages"
-  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "${tier[@]}" "$pages" 2>&1 | tee "$log" || status=1
+  if runs_all && (($# == 1)); then tier=(--all); fi
+  ATTNFLOW_VIEWER="$ROOT/build/release/viewer" tests/browser/run "${tier[@]}" "$@" 2>&1 | tee "$log" || status=1
   mapfile -t numbers < <(awk '($1 == "#" || $1 == "ℹ") && $3 ~ /^[0-9]+$/ { n[$2] += $3 }
     END { print n["pass"] + 0; print n["fail"] + n["cancelled"]; print n["skipped"] + n["todo"] }' "$log")
   # What passed when it was run again has passed.
@@ -216,16 +260,21 @@ stage_browser() {
   return "$status"
 }
 
-stage_consumer() { unittest_folder tests/consumer; }
+# The headers' own tests compile each; with the libraries it is the rest.
+stage_consumer() { once consumer "$(package_hash) $(data_hash)" unittest_folder tests/consumer; }
 
 # Each linter is one check.
+count_lint() {
+  if "lint_$1"; then count 1 0 0; else count 0 1 0; fi
+}
 stage_lint() {
-  local failed=0 passed=0 linter
+  local status=0 linter
+  local -a inputs
   for linter in "${LINTERS[@]}"; do
-    if "lint_$linter"; then ((++passed)); else ((++failed)); fi
+    read -ra inputs < <(lint_inputs "$linter")
+    once "lint-$linter" "$(tracked_hash "${inputs[@]}")" count_lint "$linter" || status=1
   done
-  count "$passed" "$failed" 0
-  ((failed == 0))
+  return "$status"
 }
 
 # What the stages at hand take from PyPI, beside the build. (A stage that comes too early waits.)
@@ -240,7 +289,7 @@ task_environments() {
 # run_stage NAME: its output goes to a log, shown when it fails (or with -v as it comes), its numbers to a file.
 run_stage() {
   STAGE="$1"
-  local log="$RESULTS/$STAGE.log" status=0 start=$SECONDS passed failed skipped
+  local log="$RESULTS/$STAGE.log" status=0 start=$SECONDS passed failed skipped unchanged
   rm -rf "${RESULTS:?}/$STAGE".*
   say "== $STAGE"
   # In a shell of its own, so that an error ends the stage and nothing else. (`set -e` does nothing inside a condition,
@@ -253,19 +302,20 @@ run_stage() {
   fi
   status=${PIPESTATUS[0]}
   set -e
-  read -r passed failed skipped < <(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' \
-    "$RESULTS/$STAGE.count" 2>/dev/null || echo 0 0 0)
+  read -r passed failed skipped unchanged < <(awk '{ p += $1; f += $2; s += $3; u += $4 }
+    END { print p + 0, f + 0, s + 0, u + 0 }' "$RESULTS/$STAGE.count" 2>/dev/null || echo 0 0 0 0)
   if ((status != 0 && failed == 0)); then
     echo "the stage '$STAGE' ended with status $status" >>"$log"
     failed=1
-  elif ((passed + failed == 0)); then
+  elif ((passed + failed + unchanged == 0)); then
     echo "the stage '$STAGE' ran no test" >>"$log"
     failed=1
   fi
   if ((failed && !verbose)); then tail -n "${ATTNFLOW_LOG_LINES:-150}" "$log"; fi
   if ((!verbose)); then grep -hE '\[  SKIPPED \]|^skipped: ' "$log" | sort -u | head -n 20 || true; fi
-  printf '   %-9s %4d passed, %d failed, %d skipped   %4d s\n' "$STAGE" "$passed" "$failed" "$skipped" $((SECONDS - start))
-  printf '%d %d %d\n' "$passed" "$failed" "$skipped" >"$RESULTS/$STAGE.summary"
+  printf '   %-9s %4d passed, %d failed, %d skipped%s   %4d s\n' "$STAGE" "$passed" "$failed" "$skipped" \
+    "$([[ $unchanged == 0 ]] || echo ", $unchanged unchanged")" $((SECONDS - start))
+  printf '%d %d %d %d\n' "$passed" "$failed" "$skipped" "$unchanged" >"$RESULTS/$STAGE.summary"
 }
 
 # The number of the next line that no worker has taken.
@@ -311,13 +361,14 @@ end_workers() {
 
 command_test() {
   TIER=short
-  local verbose=0 total_passed=0 total_failed=0 total_skipped=0 start=$SECONDS stage
+  local verbose=0 again=0 total_passed=0 total_failed=0 total_skipped=0 total_unchanged=0 start=$SECONDS stage
   local -a stages=() lines=()
-  local line passed failed skipped
+  local line passed failed skipped unchanged summary
   while (($#)); do
     case "$1" in
       --quick) stages+=(release) ;;
       --all) TIER=all ;;
+      --again) again=1 ;;
       -v | --verbose) verbose=1 ;;
       *)
         [[ " ${STAGES[*]} ${LONG_STAGES[*]} " == *" $1 "* ]] ||
@@ -334,6 +385,7 @@ command_test() {
 
   source tools/dev/setup.sh
   source tools/dev/lint.sh
+  source tools/dev/unchanged.sh
   say '== setup'
   # What the stages at hand need, and no more.
   local -a groups=(build)
@@ -372,16 +424,15 @@ command_test() {
       ((++total_failed))
       continue
     fi
-    read -r passed failed skipped <"$RESULTS/$stage.summary"
-    ((total_passed += passed, total_failed += failed, total_skipped += skipped)) || true
+    read -r passed failed skipped unchanged <"$RESULTS/$stage.summary"
+    ((total_passed += passed, total_failed += failed, total_skipped += skipped, total_unchanged += unchanged)) || true
   done
 
   printf 'all stages %43d s\n' $((SECONDS - start))
-  if ((total_passed == 0 && total_failed == 0)); then total_failed=1; fi
-  if ((total_skipped)); then
-    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-  else
-    echo "$total_passed passed, $total_failed failed"
-  fi
+  if ((total_passed + total_failed + total_unchanged == 0)); then total_failed=1; fi
+  summary="$total_passed passed, $total_failed failed"
+  if ((total_skipped)); then summary+=", $total_skipped skipped"; fi
+  if ((total_unchanged)); then summary+=", $total_unchanged unchanged since they passed"; fi
+  echo "$summary"
   ((total_failed == 0))
 }
