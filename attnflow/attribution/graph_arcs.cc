@@ -10,6 +10,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/figures.h"
+#include "attnflow/rollout/capacity_rollout.h"
 
 namespace attnflow {
 
@@ -19,12 +20,17 @@ constexpr double kWeakestArc = internal::figures::kWeakestArc;
 
 namespace {
 
+// A_k[p, q]; over relevance, the share of what p passes on that goes to q.
 class MixedWeights {
  public:
   MixedWeights(const DrawnWeights& weights, const Settings& settings, std::size_t top_layer, Method method)
       : layers_(weights.layers), raw_(weights.raw), residual_(settings.residual), top_layer_(top_layer) {
     const std::size_t n = layers_.extent(2);
     ResidualRule rule = mixing_info(settings.mixing).rule;
+    if (rule == ResidualRule::kContainedNormalized && method != Method::kFlow) {
+      carried_.emplace(layers_, top_layer, settings.start_layer);
+      return;
+    }
     // Published rollout's rows sum to more than 1, so shares would be indistinguishable from the identity.
     if (method == Method::kFlow || rule == ResidualRule::kAdded) rule = flow_rule(rule);
     if (rule != ResidualRule::kConvex) {
@@ -40,7 +46,21 @@ class MixedWeights {
     }
   }
 
+  // What passes through a position of `mass` (a share of what the output tokens carry) after a layer.
+  double passed(std::size_t layer, std::size_t from, double mass) const {
+    return carried_ ? std::min(mass, carried_->carried(layer, from) / scale_) : mass;
+  }
+  // For masses after the top layer: sets their unit to what the output tokens carry.
+  void scale(std::vector<double>& mass) {
+    if (!carried_) return;
+    scale_ = 0.0;
+    for (std::size_t p = 0; p < mass.size(); ++p) scale_ += mass[p] * carried_->carried(top_layer_, p);
+    if (scale_ == 0.0) return;
+    for (std::size_t p = 0; p < mass.size(); ++p) mass[p] *= carried_->carried(top_layer_, p) / scale_;
+  }
+
   double operator()(std::size_t layer, std::size_t from, std::size_t to) const {
+    if (carried_) return carried_->share(layer, from, to);
     double weight = layers_(layer - 1, from, to);
     if (!raw_rows_.empty() && layer == top_layer_ && raw_rows_[from]) weight = raw_(*raw_rows_[from], to);
     if (!std::isfinite(weight)) weight = 0.0;
@@ -56,6 +76,8 @@ class MixedWeights {
   const TensorView<const double>& raw_;
   double residual_;
   std::size_t top_layer_;
+  double scale_ = 1.0;
+  std::optional<CapacityRollout> carried_ = {};            // over relevance, but for flow
   std::vector<std::optional<std::size_t>> raw_rows_ = {};  // by position; empty: raw values are not W
   std::vector<RowRule> rows_ = {};                         // [layer, query]; empty: ResidualRule::kConvex
 };
@@ -79,10 +101,11 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
     throw Error(ErrorKind::kUsage,
                 fmt::format("arcs: expected an output token below {}, found {}", n, *question.output_token));
   }
-  const MixedWeights mixed(weights, settings, question.layer, question.method);
+  MixedWeights mixed(weights, settings, question.layer, question.method);
   const bool by_share = question.method == Method::kRollout;
   std::vector<double> start(n, question.output_token ? 0.0 : 1.0 / static_cast<double>(n));
   if (question.output_token) start[*question.output_token] = 1.0;
+  mixed.scale(start);
 
   const std::size_t per_node = question.arcs_per_node.value_or(n);
   // Calls `use` with all arcs of one node that may be shown.
@@ -92,14 +115,15 @@ GraphArcs graph_arcs(const DrawnWeights& weights, const Settings& settings, cons
     for (std::size_t layer = question.layer; layer > settings.start_layer; --layer) {
       std::vector<double> below(n, 0.0);
       for (std::size_t p = 0; p < n; ++p) {
-        if (mass[p] == 0.0) continue;
+        const double passed = mixed.passed(layer, p, mass[p]);
+        if (passed == 0.0) continue;
         node.clear();
         for (std::size_t q = 0; q < n; ++q) {
           const double weight = mixed(layer, p, q);
           if (weight <= 0.0) continue;
-          below[q] += mass[p] * weight;
+          below[q] += passed * weight;
           if (p == q && question.arcs_per_node) continue;
-          node.push_back(GraphArc{by_share ? mass[p] * weight : weight, layer, p, q});
+          node.push_back(GraphArc{by_share ? passed * weight : weight, layer, p, q});
         }
         use(node);
       }

@@ -4,10 +4,12 @@
 // arcs between the layer shown, l, and the start layer, m. 12 layers of 128 tokens have 196,608: too many to draw.
 //
 // Definition. A_k is the matrix that the report's values use (graph/mixing.h): (1 - rho) W_k + rho I; for
-// gradient-adjusted attention, I + W_k with each row divided by its sum, so that arcs carry shares. With a single head,
-// layer l uses that head's matrix and lower layers the mean over heads. Let r_l = e_t for the output token t (the mean,
-// 1 / n each, for all tokens) and r_(k-1) = r_k A_k, the rollout of t down to layer k - 1 (rollout/rollout.h). An arc
-// is reached if r_k[p] > 0 and A_k[p, q] > 0. Its weight is
+// gradient-adjusted attention, I + W_k with each row divided by its sum, so that arcs carry shares; for relevance, the
+// share of what p passes on that goes to q (rollout/capacity_rollout.h; r_k is then reduced to what p carries, as a
+// share of what the output token carries). With a single head, layer l uses that head's matrix and lower layers the
+// mean over heads. Let r_l = e_t for the output token t (the mean, 1 / n each, for all tokens) and r_(k-1) = r_k A_k,
+// the rollout of t down to layer k - 1 (rollout/rollout.h). An arc is reached if r_k[p] > 0 and A_k[p, q] > 0. Its
+// weight is
 //
 //     rollout          r_k[p] A_k[p, q], the output token's share that runs through it,
 //     raw and flow     A_k[p, q], which is flow's capacity.

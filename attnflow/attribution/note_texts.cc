@@ -159,6 +159,8 @@ std::string layer_ranges(const std::vector<std::size_t>& layers) {
   return (layers.size() == 1 ? "layer " : "layers ") + internal::listed(std::move(parts));
 }
 
+bool is_over_relevance(const Note& note) { return text_in(note, "mixing").starts_with("relevance"); }
+
 std::string degenerate_text(const Note& note) {
   constexpr double kFew = 0.05;
   const std::vector<std::size_t>& layers = counts_in(note, "layers");
@@ -181,11 +183,15 @@ std::string degenerate_text(const Note& note) {
   const std::string ends = only_first  ? first + (bottom == 1 ? " layer" : "")
                            : only_last ? std::string("the last layer")
                                        : first + " or the last layer";
-  return fmt::format("{}, {} of {}{} are set by {} alone.", where,
-                     internal::percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends);
+  const std::string meaning =
+      is_over_relevance(note) ? " Such a value is the token's relevance there: the layers between do not limit it." : "";
+  return fmt::format("{}, {} of {}{} are set by {} alone.{}", where,
+                     internal::percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends,
+                     meaning);
 }
 
 std::string degenerate_advice(const Note& note) {
+  if (is_over_relevance(note)) return {};
   return fmt::format("Look at rollout instead, or at flow from fewer layers (--layers {}), or choose another {}.",
                      text_in(note, "fewer_layers"),
                      text_in(note, "mixing") == "attention" ? "--start-layer, --residual or mixing (--heads, --discard)"

@@ -104,7 +104,7 @@ std::vector<Method> choose_methods(const Report& report, const FigureOptions& op
     }
   }
   if (options.methods.empty()) {
-    if (report.generation && !held.empty()) return {has(held, Method::kRollout) ? Method::kRollout : held.front()};
+    if (report.generation && !held.empty()) return {leading_method(report, held)};
     return held;
   }
   if (report.generation && options.methods.size() > 1) {

@@ -199,7 +199,7 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   const MixingInfo& mixing = mixing_info(data.report.settings.mixing);
   const bool adds = mixing.rule == ResidualRule::kAdded || mixing.rule == ResidualRule::kAddedNormalized;
   const bool convex = mixing.rule == ResidualRule::kConvex && residual != 0.0;
-  const bool normalizes = adds || mixing.rule == ResidualRule::kContainedNormalized;
+  const bool carries = mixing.rule == ResidualRule::kContainedNormalized;
   const std::string matrix = adds ? std::string("A = I + G with rows divided by their sums")
                              : convex
                                  ? fmt::format("A = {} W + {} I", short_number(1.0 - residual), short_number(residual))
@@ -210,11 +210,14 @@ std::string caption(const FigureData& data, const GraphShape& shape, const std::
   const auto has = [&](Method method) { return std::find(methods.begin(), methods.end(), method) != methods.end(); };
   if (has(Method::kRollout)) {
     text += " Arcs of rollout show the share of the rollout that passes through them";
-    text += normalizes ? ", with each layer's rows divided by their sums." : ".";
+    text += carries ? "; no token passes on more than it carries."
+            : adds  ? ", with each layer's rows divided by their sums."
+                    : ".";
   }
-  if (has(Method::kRaw) && mixing.rule == ResidualRule::kContainedNormalized) {
-    text += fmt::format(" Arcs of raw {} show the weights W, with rows divided by their sums", weights_name(mixing));
-    text += has(Method::kFlow) ? "; arcs of flow show W itself, the capacities." : ".";
+  if (has(Method::kRaw) && carries) {
+    text +=
+        fmt::format(" Arcs of raw {} show what share of what a token passes on goes along them", weights_name(mixing));
+    text += has(Method::kFlow) ? "; arcs of flow show the weights W, the capacities." : ".";
   } else if (has(Method::kRaw) || has(Method::kFlow)) {
     text += fmt::format(" Arcs of {} show the weights {} (for flow, the capacities).",
                         has(Method::kRaw) ? "raw " + weights_name(mixing) : "flow", matrix);
@@ -262,8 +265,7 @@ View graph_view(const FigureData& data, bool compact) {
   const auto count = static_cast<double>(methods.size());
   if (fit((data.width - kGraphGap * (count - 1.0)) / count) < kLeastPitchBeside) {
     if (compact && methods.size() > 1) {
-      const bool rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
-      methods = {rollout ? Method::kRollout : methods.front()};
+      methods = {leading_method(report, methods)};
     }
     fit(data.width);
   }

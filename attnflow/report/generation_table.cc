@@ -1,5 +1,5 @@
 // Tables of a generation: per token its probability, the prompt's share of its dependence and the prompt tokens that it
-// depends on most, by rollout if present, else by the first method, in the usual layers; then one table per method
+// depends on most, by the leading method, in the usual layers; then one table per method
 // outside the graph.
 #include <fmt/format.h>
 
@@ -97,8 +97,7 @@ std::vector<Content> contents_of(const Report& report) {
   std::vector<Content> contents;
   const std::vector<Method> methods = methods_present(report);
   if (!methods.empty()) {
-    const bool has_rollout = std::find(methods.begin(), methods.end(), Method::kRollout) != methods.end();
-    contents.push_back(content_of_aggregation(report, has_rollout ? Method::kRollout : methods.front()));
+    contents.push_back(content_of_aggregation(report, leading_method(report, methods)));
   }
   for (const MethodScores& scores : report.scores) {
     if (!scores.values.empty()) contents.push_back(content_of_scores(report, scores.method));

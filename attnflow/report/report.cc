@@ -41,6 +41,14 @@ std::vector<Method> methods_present(const Report& report) {
   return methods;
 }
 
+Method leading_method(const Report& report, const std::vector<Method>& present) {
+  const bool over_relevance = mixing_info(report.settings.mixing).rule == ResidualRule::kContainedNormalized;
+  for (const Method method : {over_relevance ? Method::kFlow : Method::kRollout, Method::kRollout}) {
+    if (std::find(present.begin(), present.end(), method) != present.end()) return method;
+  }
+  return present.front();
+}
+
 const MethodScores* method_scores(const Report& report, Method method) {
   const auto found = std::find_if(report.scores.begin(), report.scores.end(),
                                   [&](const MethodScores& scores) { return scores.method == method; });

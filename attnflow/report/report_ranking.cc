@@ -78,6 +78,7 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
                       const std::vector<std::size_t>& layers) {
   const std::size_t seen = std::min(report.input.tokens.size(), output_token + 1);
   if (!report.model.causal || report.settings.start_layer != 0 || seen < 2) return false;
+  if (mixing_info(report.settings.mixing).rule == ResidualRule::kContainedNormalized) return false;
   const auto takes_most = [&](Method one) {
     const MethodValues rows = method_values(report, one);
     const auto row = row_index(*rows.output_tokens, output_token);

@@ -36,7 +36,7 @@ inline constexpr double kFarAbove = 2.0;
 // Whether a decoder's first token is set aside, as special tokens are, because decoders put there what they have no
 // other use for: at these layers (numbers), it holds more than twice what any other token holds that the output token
 // sees, by raw attention, rollout or `method`. One rule for all three, since flow hardly separates a sink from other
-// tokens and would rank it first.
+// tokens and would rank it first. Never over relevance, where what a token holds is what it gives the prediction.
 bool sets_first_aside(const Report& report, Method method, std::size_t output_token,
                       const std::vector<std::size_t>& layers);
 

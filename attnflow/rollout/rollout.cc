@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attnflow/graph/layers.h"
+#include "attnflow/rollout/capacity_rollout.h"
 #include "attnflow/rollout/matrix_product.h"
 
 namespace attnflow {
@@ -33,6 +34,15 @@ Tensor<double> rollout(const AttentionGraph& graph, const RolloutOptions& option
   const std::vector<std::size_t> layers = resolve_layers(options.layers, options.start_layer, graph.layers());
   const std::size_t n = graph.tokens();
   Tensor<double> result({layers.size(), n, n});
+  if (graph.residual_rule == ResidualRule::kContainedNormalized) {
+    std::vector<std::size_t> every(n);
+    std::iota(every.begin(), every.end(), std::size_t{0});
+    for (std::size_t place = 0; place < layers.size(); ++place) {
+      const CapacityRollout carried(graph.weights.view(), layers[place], options.start_layer);
+      std::copy_n(carried.rows(every, options.threads).data(), n * n, result[place].data());
+    }
+    return result;
+  }
   Tensor<double> below;  // R[l - 1, m]; empty represents the identity, l = m + 1
   std::size_t wanted = 0;
   for (std::size_t l = options.start_layer + 1; l <= layers.back(); ++l) {
@@ -61,6 +71,10 @@ std::vector<double> rollout_row(const AttentionGraph& graph, std::size_t output_
   resolve_layers({layer}, start_layer, graph.layers());
   const std::size_t n = graph.tokens();
   check_output_token(output_token, n);
+  if (graph.residual_rule == ResidualRule::kContainedNormalized) {
+    const Tensor<double> found = CapacityRollout(graph.weights.view(), layer, start_layer).rows({output_token});
+    return {found.data(), found.data() + n};
+  }
   const Tensor<double>& below = graph.one_head() ? graph.weights_below : graph.weights;
   std::vector<double> row(n);
   const double* weights = graph.weights[layer - 1].data() + output_token * n;

@@ -14,6 +14,9 @@
 // Method. All pairs of all layers: one product per layer from the bottom up, R[l] = A_l R[l-1], O(L n^3) time. One
 // output token: a vector from the top down, r <- r A_k, O(L n^2). RolloutSink keeps only the running product.
 //
+// Over relevance, whose weights are amounts (ResidualRule::kContainedNormalized), a position passes on no more than it
+// carries (rollout/capacity_rollout.h); R is then no product of matrices.
+//
 // Gradient-adjusted attention as published (graph/gradient_mixing.h) has row sums above 1, so values are not shares.
 // With a single head, the left factor is that head's matrix and the others are the mean over heads.
 //

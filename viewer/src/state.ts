@@ -297,10 +297,9 @@ export function initialChoices(report: Report, arriving = false): Choices {
   return {
     ...USUAL,
     ...recipeOf(report),
-    // Rollout's values neither stay in one layer nor saturate. Links without a method mean this default.
-    method: report.methods.includes("rollout")
-      ? "rollout"
-      : (report.methods.filter((one) => !isScore(one)).at(generation ? 0 : -1) ?? report.methods[0] ?? "raw"),
+    // Over attention, rollout's values neither stay in one layer nor saturate; over relevance, flow ranks the deciding
+    // word highest (docs/edges.md). Links without a method mean this default.
+    method: report.leadingMethod,
     layer: report.layers.at(-1) ?? 1,
     // Rollout is defined by the last layer; over attention, it lies on the first token there.
     span: { ...USUAL.span, kind: generation && report.mixing.name !== "attention" ? "last" : "all" },

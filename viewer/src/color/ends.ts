@@ -20,7 +20,8 @@ export const isSink = ({ model, tokens }: Report, token: number) =>
 const FAR_ABOVE = 2;
 
 /** Whether the first token can be an attention sink at all: in a decoder, with values that reach down to the input. */
-export const mayHaveSink = ({ model }: Report, startLayer: number): boolean => model.causal && startLayer === 0;
+export const mayHaveSink = ({ model, mixing }: Report, startLayer: number): boolean =>
+  model.causal && startLayer === 0 && mixing.rule !== "contained-normalized";
 
 /**
  * Whether a decoder's first token takes most of a row: far above every other prompt token that the output token sees.

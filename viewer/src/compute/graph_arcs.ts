@@ -3,7 +3,7 @@
 import { ARCS_PER_NODE, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
-import { residualOf, rolloutMasses } from "./rollout";
+import { rolloutMasses, Steps } from "./rollout";
 import type { Work } from "./slices";
 
 /** (layer, from) -> (layer - 1, to). */
@@ -93,18 +93,20 @@ function strongestOf(arcs: GraphArc[], most: number): GraphArc[] {
 
 /** Arcs on the paths from the output token in A, the matrix with the residual connection. */
 export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
-  const { mixing, rule, residual, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
+  const { mixing, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
   const { own: withOwn = false, perNode = ARCS_PER_NODE, allows = () => true } = question;
   const { n } = mixing;
   const start = question.outputToken ?? new Float64Array(n).fill(1 / n);
-  const masses = rolloutMasses({ ...question, outputToken: start });
+  const steps = new Steps({ ...question, outputToken: start });
+  const masses = rolloutMasses(steps);
   yield;
   const found = new Strongest(most);
   const shares = kind === "share";
   let strongest = 0;
   for (let k = layer; k > toLayer; --k) {
     const mass = masses[layer - k];
-    const weights = k === layer ? mixing.top : mixing.below;
+    const weights = steps.weights(k);
+    const enters = steps.enters(k);
     const order = [...mass.keys()].filter((q) => mass[q] > 0);
     // Strong nodes first: their arcs show which other nodes cannot have a strong one.
     if (shares) order.sort((a, b) => mass[b] - mass[a]);
@@ -113,11 +115,11 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
       if (!allows(q)) continue;
       const row = weights.row(k, q);
       const mine: GraphArc[] = [];
-      const { own, stays } = residualOf(rule, residual, () => weights.sum(k, q));
+      const { passed, own, stays } = steps.passing(k, q, mass[q]);
       for (let j = 0; j < n; ++j) {
         if ((j === q && !withOwn) || !allows(j)) continue;
-        const mixed = own * row[j] + (j === q ? stays : 0);
-        const weight = shares ? mass[q] * mixed : mixed;
+        const mixed = own * row[j] * (enters ? enters[j] : 1) + (j === q ? stays : 0);
+        const weight = shares ? passed * mixed : mixed;
         if (weight > strongest) strongest = weight;
         if (weight > 0 && weight >= floor * strongest) mine.push({ layer: k, from: q, to: j, weight });
       }

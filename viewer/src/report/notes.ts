@@ -65,6 +65,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     ofValues: true,
     applies: shows("flow"),
     advice({ recipe }, { values }) {
+      if (String(values.mixing).startsWith("relevance")) return "";
       const look = `Look at rollout instead, or at flow from fewer layers (“Layer” ${String(values.fewer_layers)})`;
       const another = values.mixing === "attention" ? "“Start layer” or “Residual weight”" : "“Start layer”";
       return recipe ? `${look}, or choose another ${another} above.` : `${look}.`;

@@ -200,6 +200,14 @@ export class Report {
     return mixingInfo(this.settings.mixing);
   }
 
+  /** The aggregation that the page shows first, as figures do (leading_method() in attnflow/report/report.h). */
+  get leadingMethod(): Method {
+    const overRelevance = this.mixing.rule === "contained-normalized";
+    const order: Method[] = [overRelevance ? "flow" : "rollout", "rollout"];
+    const scored = this.methods.filter((method) => !isScore(method));
+    return order.find((method) => scored.includes(method)) ?? scored.at(-1) ?? this.methods[0] ?? "raw";
+  }
+
   /** Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). */
   inLogits(array: string): boolean {
     if (isScoreArray(array)) return true;

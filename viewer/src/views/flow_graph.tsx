@@ -136,7 +136,12 @@ function LineLegend({ strongest, kind }: Pick<Found, "strongest" | "kind">) {
 
 function explain(report: Report, kind: GraphKind): string {
   const { weights, rule } = report.mixing;
-  const rows = rule.endsWith("normalized") || rule === "added" ? ", each layer's rows divided by their sums" : "";
+  const rows =
+    rule === "contained-normalized"
+      ? "; no token passes on more than it carries"
+      : rule === "added-normalized" || rule === "added"
+        ? ", each layer's rows divided by their sums"
+        : "";
   const residual = rule.startsWith("contained") ? "" : ", residual included";
   if (kind === "attention") {
     return `Each line is a layer's weight that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${weights}${residual}${rows}); wider lines are larger weights.`;
