@@ -30,7 +30,9 @@ GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t da
       source_(source),
       type_(tensor.source->type),
       change_(tensor.change),
-      head_width_(tensor.head_width) {
+      head_width_(tensor.head_width),
+      heads_(tensor.heads),
+      key_value_heads_(tensor.key_value_heads) {
   const std::vector<std::size_t>& extents = tensor.source->extents;
   const bool is_vector = extents.size() == 1;
   width_ = is_vector ? 1 : tensor.shape.back();
@@ -51,10 +53,14 @@ void GgufTensorReader::read(std::size_t row, std::span<float> values) const {
     return;
   }
   const std::size_t rows = values.size() / width_;
-  const std::size_t step = change_ == TensorChange::kHalves ? 1 : std::max(kChunk / width_, std::size_t{1});
+  const bool reordered = change_ == TensorChange::kHalves || change_ == TensorChange::kByHead;
+  const std::size_t step = reordered ? 1 : std::max(kChunk / width_, std::size_t{1});
   for (std::size_t begin = 0; begin < rows; begin += step) {
     const std::size_t count = std::min(step, rows - begin);
     dequantise(stored_row(row + begin), values.subspan(begin * width_, count * width_));
+  }
+  if (change_ == TensorChange::kMinusOne) {
+    for (float& value : values) value -= 1.0F;
   }
 }
 
@@ -77,10 +83,19 @@ void GgufTensorReader::read_transposed(std::size_t row, std::span<float> values)
 }
 
 std::size_t GgufTensorReader::stored_row(std::size_t row) const {
-  if (change_ != TensorChange::kHalves) return row;
-  const std::size_t half = head_width_ / 2;
   const std::size_t in_head = row % head_width_;
-  return row - in_head + in_head % half * 2 + in_head / half;
+  if (change_ == TensorChange::kHalves) {
+    const std::size_t half = head_width_ / 2;
+    return row - in_head + in_head % half * 2 + in_head / half;
+  }
+  if (change_ != TensorChange::kByHead) return row;
+  const std::size_t head = row / head_width_;
+  const std::size_t queries = heads_ / key_value_heads_;  // of a group, before its key and its value
+  const std::size_t group = head / (queries + 2);
+  const std::size_t place = head % (queries + 2);
+  const std::size_t stored =
+      place < queries ? group * queries + place : heads_ + (place - queries) * key_value_heads_ + group;
+  return stored * head_width_ + in_head;
 }
 
 }  // namespace attnflow::internal

@@ -38,6 +38,8 @@ class GgufTensorReader final : public TensorReader {
   std::uint32_t type_;
   TensorChange change_;
   std::size_t head_width_;
+  std::size_t heads_;
+  std::size_t key_value_heads_;
   std::size_t width_;         // numbers in a row of the result
   std::size_t stored_width_;  // numbers in a row of the file
   std::size_t stored_rows_;
