@@ -122,8 +122,8 @@ constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm}
 
 class Planner : ErrorsOf {
  public:
-  Planner(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : ErrorsOf(source), header_(header), file_(file) {}
+  Planner(const GgufHeader& header, const GgufBytes& bytes, const std::string& source)
+      : ErrorsOf(source), header_(header), bytes_(bytes) {}
 
   ConvertedModel plan() {
     find_architecture();
@@ -184,10 +184,6 @@ class Planner : ErrorsOf {
   }
 
   void find_architecture() {
-    const std::int64_t files = header_.number("split.count").value_or(1);
-    if (files > 1) {
-      unsupported("expected a model in one file, found the first of {}; join them (llama-gguf-split --merge)", files);
-    }
     const std::string name = header_.text("general.architecture").value_or("");
     if (const std::int64_t experts = header_.number(name + ".expert_count").value_or(0); experts > 0) {
       unsupported(
@@ -418,7 +414,7 @@ class Planner : ErrorsOf {
     if (tensor.type != kFloat32 || tensor.extents.size() != 1)
       damaged("{}: expected a row of float32 numbers, found something else", quote_name(tensor.name));
     std::vector<float> factors(tensor.extents[0]);
-    std::memcpy(factors.data(), file_.data() + header_.data_begin + tensor.offset, factors.size() * sizeof(float));
+    std::memcpy(factors.data(), bytes_(tensor).data(), factors.size() * sizeof(float));
     return factors;
   }
 
@@ -518,7 +514,7 @@ class Planner : ErrorsOf {
   }
 
   const GgufHeader& header_;
-  std::span<const std::byte> file_;
+  const GgufBytes& bytes_;
   const Convertible* kind_ = nullptr;
   const DecoderArchitecture* row_ = nullptr;
   const GgufTensor* frequencies_ = nullptr;
@@ -529,8 +525,8 @@ class Planner : ErrorsOf {
 
 }  // namespace
 
-ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source) {
-  return Planner(header, file, source).plan();
+ConvertedModel plan_conversion(const GgufHeader& header, const GgufBytes& bytes, const std::string& source) {
+  return Planner(header, bytes, source).plan();
 }
 
 double shortest_decimal(double value) {

@@ -31,6 +31,7 @@
 
 #include "attnflow/files/gguf.h"
 #include "attnflow/model/decoder_config.h"
+#include "attnflow/model/gguf_parts.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
@@ -60,11 +61,11 @@ struct ConvertedModel {
   std::vector<ConvertedTensor> tensors;  // in file order
 };
 
-// Plans the conversion of `file`, the whole file, whose header is `header` (with any GgufArrays), which must outlive
-// the result. Messages call the file `source`. Throws Error(kUnsupportedModel): another architecture, one of several
-// files, settings or tensors that have no counterpart in a Hugging Face folder for it (the message names all);
+// Plans the conversion of a model with this header (and any GgufArrays), which must outlive the result. `bytes` gives
+// the numbers of its rotary factors. Messages call the file `source`. Throws Error(kUnsupportedModel): another
+// architecture, settings or tensors that have no counterpart in a Hugging Face folder for it (the message names all);
 // Error(kBadFile): settings or tensors that are missing or inconsistent.
-ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source);
+ConvertedModel plan_conversion(const GgufHeader& header, const GgufBytes& bytes, const std::string& source);
 
 // Returns the number as written in decimal, 1e-05 for 9.999999747e-06: the shortest for a float32; others unchanged.
 double shortest_decimal(double value);

@@ -24,8 +24,8 @@ bool all_finite(std::span<const float> values) {
 
 }  // namespace
 
-GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t data_begin,
-                                   std::span<const std::byte> file, const std::string& source)
+GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes,
+                                   const std::string& source)
     : name_(tensor.source->name),
       source_(source),
       type_(tensor.source->type),
@@ -44,7 +44,7 @@ GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t da
          quote_name(name_), block.elements);
   }
   row_bytes_ = stored_width_ / block.elements * block.bytes;
-  blocks_ = file.subspan(data_begin + tensor.source->offset, stored_rows_ * row_bytes_);
+  blocks_ = bytes.first(stored_rows_ * row_bytes_);
 }
 
 void GgufTensorReader::read(std::size_t row, std::span<float> values) const {

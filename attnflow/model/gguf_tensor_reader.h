@@ -16,10 +16,9 @@ namespace attnflow::internal {
 // matrix (GPT-2) reads all of it.
 class GgufTensorReader final : public TensorReader {
  public:
-  // `file`, the whole file, must outlive the reader. Throws Error(kUnsupportedModel) when a row is not a whole number
-  // of blocks.
-  GgufTensorReader(const ConvertedTensor& tensor, std::size_t data_begin, std::span<const std::byte> file,
-                   const std::string& source);
+  // `bytes`, which begin with the tensor's, must outlive the reader. Throws Error(kUnsupportedModel) when a row is not
+  // a whole number of blocks.
+  GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes, const std::string& source);
 
   void read(std::size_t row, std::span<float> values) const override;
   bool reads_rows() const override { return change_ != TensorChange::kTransposed; }

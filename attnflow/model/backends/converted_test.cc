@@ -47,7 +47,7 @@ TEST(GgufTensorReader, ChangesTensors) {
                                            .heads = 4,
                                            .key_value_heads = 2};
     std::vector<float> values(count);
-    internal::GgufTensorReader(tensor, 0, std::as_bytes(std::span<const float>(stored)), "x.gguf").read(row, values);
+    internal::GgufTensorReader(tensor, std::as_bytes(std::span<const float>(stored)), "x.gguf").read(row, values);
     return values;
   };
   const std::vector<float> by_head = {0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15};
