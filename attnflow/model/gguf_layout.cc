@@ -298,6 +298,7 @@ class Planner : ErrorsOf {
   Json rotary_share(std::int64_t width) const {
     const auto turned = header_.number(key("rope.dimension_count")).value_or(width);
     double share = static_cast<double>(turned) / static_cast<double>(width);
+    if (turned > width) return share;  // refused when config.json is read
     if (static_cast<std::int64_t>(static_cast<double>(width) * share) < turned) share = std::nextafter(share, 2.0);
     return share;
   }
@@ -331,12 +332,13 @@ class Planner : ErrorsOf {
     if (!interval) return;
     const auto layers = static_cast<std::size_t>(header_.number(key("block_count")).value_or(0));
     if (layers > kMaxConfigLayers) return;  // refused when config.json is read
-    std::int64_t every = static_cast<std::int64_t>(row_->window_interval);
+    auto every = static_cast<std::int64_t>(row_->window_interval);
     const std::string name = key("attention.sliding_window_pattern");
     const GgufArray* const each = header_.array(name);
     if (each != nullptr && each->numbers.size() != layers)
       damaged("{}: expected {} entries, found {}", name, layers, each->numbers.size());
     if (each == nullptr) every = header_.number(name).value_or(every);
+    if (every < 0) damaged("{}: expected a number of at least 0, found {}", name, every);
     Json types = Json::array();
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const auto place = static_cast<std::int64_t>(layer);

@@ -274,6 +274,12 @@ TEST(PlanConversion, RefusesWhatItsArchitectureDoesNotRead) {
   expect_refused(small("gptneox", kPlain), ErrorKind::kBadFile, {"gptneox.use_parallel_residual"});
   expect_refused(small("gemma2", kGated + kAfter, {{"attention.sliding_window_pattern", GgufArray{}}}),
                  ErrorKind::kBadFile, {"sliding_window_pattern", "1 entries"});
+  expect_refused(small("gemma2", kGated + kAfter, {{"attention.sliding_window_pattern", std::int64_t{-1}}}),
+                 ErrorKind::kBadFile, {"sliding_window_pattern", "-1"});
+  const std::string phi2 = kPlain + "output+ .attn_q+ .attn_k+ .attn_v+";
+  for (const std::int64_t turned : {std::int64_t{-2}, std::int64_t{0}, std::int64_t{3}, std::int64_t{1} << 62}) {
+    EXPECT_THROW(plan_conversion(small("phi2", phi2, {{"rope.dimension_count", turned}}), {}, "small.gguf"), Error);
+  }
   GgufHeader wide = small("gemma3", kGated + kAfter + kHeadNorms);
   wide.tensors.back().extents = {8};
   expect_refused(wide, ErrorKind::kBadFile, {"blk.0.attn_k_norm.weight"});
