@@ -260,8 +260,7 @@ void add_model_command(CLI::App& app) {
   add_unused_weights_option(command, arguments->allow_unused_weights);
   command
       ->add_option("-o,--output", arguments->folder,
-                   "Convert the GGUF file to a Hugging Face folder with float32 weights, for gradients (llama, qwen2, "
-                   "gpt2); FOLDER must not exist")
+                   "Convert the GGUF file to a Hugging Face folder with float32 weights; FOLDER must not exist")
       ->type_name("FOLDER");
   command->callback([arguments] { run_model(*arguments); });
 }

@@ -22,6 +22,7 @@
 #include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/gguf_layout.h"
+#include "attnflow/model/gguf_parts.h"
 #include "attnflow/model/gguf_tensor_reader.h"
 #include "attnflow/model/gguf_tokenizer.h"
 #include "attnflow/model/model_files.h"
@@ -88,9 +89,8 @@ class NewFolder {
   int lock_ = -1;
 };
 
-void write_weights(const ConvertedModel& model, const GgufHeader& header, std::span<const std::byte> file,
-                   const std::string& source, const NewFolder& folder, const ConvertOptions& options,
-                   ConvertResult& result) {
+void write_weights(const ConvertedModel& model, const internal::GgufParts& parts, const std::string& source,
+                   const NewFolder& folder, const ConvertOptions& options, ConvertResult& result) {
   std::vector<internal::TensorPlan> plan;
   for (const ConvertedTensor& tensor : model.tensors) {
     plan.push_back({tensor.name, DType::kF32, tensor.shape});
@@ -104,7 +104,7 @@ void write_weights(const ConvertedModel& model, const GgufHeader& header, std::s
   std::size_t written = 0;
   std::vector<float> values;
   for (const ConvertedTensor& tensor : model.tensors) {
-    const internal::GgufTensorReader reader(tensor, header.data_begin, file, source);
+    const internal::GgufTensorReader reader(tensor, parts.bytes(*tensor.source), source);
     const std::size_t rows = element_count(tensor.shape) / reader.width();
     const std::size_t step = reader.reads_rows() ? std::max(kChunk / reader.width(), std::size_t{1}) : rows;
     for (std::size_t row = 0; row < rows; row += step) {
@@ -154,7 +154,8 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   const GgufFile gguf =
       describe_gguf(file, internal::parse_gguf(mapping.bytes(), source, internal::GgufArrays::kWhole));
   const GgufHeader& header = gguf.header;
-  const ConvertedModel model = internal::plan_conversion(header, mapping.bytes(), source);
+  const internal::GgufParts parts(file, header);
+  const ConvertedModel model = internal::plan_conversion(parts.header(), parts.reader(), source);
 
   const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder({.threads = 1});
   const TextCodec& codec = *decoder->codec();
@@ -170,7 +171,7 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   write_file(made.path() / "tokenizer_config.json", tokenizer.settings);
   write_file(made.path() / "generation_config.json", tokenizer.generation);
   result.texts_compared = internal::check_tokenizer(made.path(), result.model_type, codec, tokenizer.special_tokens);
-  write_weights(model, header, mapping.bytes(), source, made, options, result);
+  write_weights(model, parts, source, made, options, result);
   write_file(made.path() / "README.md", card_text(header, file, result));
   find_decoder_weights(made.path());  // checks that the torch backend can find every tensor that it needs
   made.commit();

@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "attnflow/files/messages.h"
+#include "attnflow/model/config_reader.h"
 #include "attnflow/model/decoder_architecture.h"
 #include "attnflow/model/decoder_config.h"
 #include "attnflow/model/decoder_weights.h"
@@ -27,16 +28,61 @@ using Json = nlohmann::json;
 constexpr double kMaxLength = 0x1p31;  // of any text, in tokens
 constexpr std::uint32_t kFloat32 = 0;  // in ggml's types
 
-struct Convertible {
-  std::string_view architecture;  // in GGUF, and model_type
-  std::string_view model_class;   // of transformers
-  bool paired_rotary;             // rotary pairs are adjacent
+// What an architecture has that the row of its model type (decoder_architecture.h) does not say.
+enum class Peculiarity {
+  kNone,
+  kPairedRotary,   // rotary pairs are adjacent
+  kSaysParallel,   // use_parallel_residual tells whether a layer's halves are parallel, elsewhere the lack of ffn_norm
+  kWindowStated,   // without attention.sliding_window there is no window, elsewhere the usual one
+  kWindowIgnored,  // libllama does not apply attention.sliding_window
 };
-constexpr std::array kConvertible = {Convertible{"gpt2", "GPT2LMHeadModel", false},
-                                     Convertible{"llama", "LlamaForCausalLM", true},
-                                     Convertible{"qwen2", "Qwen2ForCausalLM", false}};
 
-// Whether a setting is read or does not affect the computation.
+struct Convertible {
+  std::string_view architecture;  // in GGUF
+  std::string_view model_type;    // Hugging Face's
+  Peculiarity peculiarity = Peculiarity::kNone;
+  std::size_t largest = 0;  // with so many layers, libllama divides scores by sqrt(hidden / heads)
+};
+constexpr std::array kConvertible = {
+    Convertible{"gpt2", "gpt2"},
+    Convertible{"llama", "llama", Peculiarity::kPairedRotary},
+    Convertible{"qwen2", "qwen2"},
+    Convertible{"qwen3", "qwen3"},
+    Convertible{"smollm3", "smollm3", Peculiarity::kPairedRotary},
+    Convertible{"granite", "granite", Peculiarity::kPairedRotary},
+    Convertible{"olmo2", "olmo2"},
+    Convertible{"gemma", "gemma"},
+    Convertible{"gemma2", "gemma2", Peculiarity::kNone, 46},
+    Convertible{"gemma3", "gemma3_text", Peculiarity::kWindowStated, 62},
+    Convertible{"phi2", "phi"},
+    Convertible{"phi3", "phi3", Peculiarity::kWindowIgnored},
+    Convertible{"starcoder2", "starcoder2"},
+    Convertible{"stablelm", "stablelm"},
+    Convertible{"gptneox", "gpt_neox", Peculiarity::kSaysParallel},
+    Convertible{"falcon", "falcon"},
+    Convertible{"bloom", "bloom"},
+    Convertible{"command-r", "cohere"},
+    Convertible{"cohere2", "cohere2"},
+};
+constexpr std::size_t kRotaryInterval = 4;  // of smollm3 in libllama: the last layer of so many does not rotate
+
+// Numbers that are in config.json under the row's key. An architecture without such a key does not have the setting.
+struct Number {
+  std::string_view setting;
+  std::string_view DecoderKeys::*key;
+};
+constexpr std::array kNumbers = {
+    Number{"attention.scale", &DecoderKeys::score_factor},
+    Number{"attn_logit_softcapping", &DecoderKeys::score_cap},
+    Number{"embedding_scale", &DecoderKeys::embedding_factor},
+    Number{"final_logit_softcapping", &DecoderKeys::logit_cap},
+    Number{"logit_scale", &DecoderKeys::logit_divisor},
+    Number{"logit_scale", &DecoderKeys::logit_factor},
+    Number{"residual_scale", &DecoderKeys::residual_factor},
+    Number{"rope.freq_base_swa", &DecoderKeys::local_rotary_theta},
+};
+
+// Whether a setting is read, or does not affect the computation, in all architectures.
 constexpr bool is_known(std::string_view setting) {
   return is_one_of(setting, "attention.causal", "attention.head_count", "attention.head_count_kv",
                    "attention.key_length", "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
@@ -55,31 +101,46 @@ struct Part {
 };
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
+                                 Part{"token_embd_norm", &DecoderNames::embedding_norm},
                                  Part{"position_embd", &DecoderNames::position},
                                  Part{"output_norm", &DecoderNames::final_norm}, Part{"output", &DecoderNames::output}};
-constexpr std::array kInside = {
-    Part{"attn_norm", &DecoderNames::attention_norm},    Part{"attn_qkv", &DecoderNames::query_key_value},
-    Part{"attn_q", &DecoderNames::query_key_value, "q"}, Part{"attn_k", &DecoderNames::query_key_value, "k"},
-    Part{"attn_v", &DecoderNames::query_key_value, "v"}, Part{"attn_output", &DecoderNames::attention_output},
-    Part{"ffn_norm", &DecoderNames::feed_forward_norm},  Part{"ffn_gate", &DecoderNames::gate},
-    Part{"ffn_up", &DecoderNames::feed_forward_in},      Part{"ffn_down", &DecoderNames::feed_forward_out}};
+constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm},
+                                Part{"attn_norm_2", &DecoderNames::parallel_attention_norm},
+                                Part{"attn_qkv", &DecoderNames::query_key_value},
+                                Part{"attn_q", &DecoderNames::query_key_value, "q"},
+                                Part{"attn_k", &DecoderNames::query_key_value, "k"},
+                                Part{"attn_v", &DecoderNames::query_key_value, "v"},
+                                Part{"attn_q_norm", &DecoderNames::query_norm},
+                                Part{"attn_k_norm", &DecoderNames::key_norm},
+                                Part{"attn_output", &DecoderNames::attention_output},
+                                Part{"post_attention_norm", &DecoderNames::attention_after},
+                                Part{"ffn_norm", &DecoderNames::feed_forward_norm},
+                                Part{"ffn_gate", &DecoderNames::gate},
+                                Part{"ffn_up", &DecoderNames::feed_forward_in},
+                                Part{"ffn_down", &DecoderNames::feed_forward_out},
+                                Part{"post_ffw_norm", &DecoderNames::feed_forward_after}};
 
 class Planner : ErrorsOf {
  public:
-  Planner(const GgufHeader& header, std::span<const std::byte> file, const std::string& source)
-      : ErrorsOf(source), header_(header), file_(file) {}
+  Planner(const GgufHeader& header, const GgufBytes& bytes, const std::string& source)
+      : ErrorsOf(source), header_(header), bytes_(bytes) {}
 
   ConvertedModel plan() {
     find_architecture();
     check_settings();
     write_config();
     model_.settings = parse_decoder_config(model_.config.dump(), source() + " (as config.json)");
+    if (has(Peculiarity::kWindowIgnored)) model_.settings.windows.assign(model_.settings.layers, 0);
     check_widths();
     place_tensors();
     return std::move(model_);
   }
 
  private:
+  bool has(Peculiarity one) const { return kind_->peculiarity == one; }
+  bool has_tensor(std::string_view name) const { return find_tensor(name) != nullptr; }
+  const DecoderConfig& settings() const { return model_.settings; }
+
   std::string key(std::string_view setting) const { return fmt::format("{}.{}", kind_->architecture, setting); }
 
   const GgufValue* find(std::string_view setting) const {
@@ -115,12 +176,21 @@ class Planner : ErrorsOf {
     return value;
   }
 
+  bool required_flag(std::string_view setting) const {
+    const GgufValue* const value = find(setting);
+    const bool* const flag = value == nullptr ? nullptr : std::get_if<bool>(value);
+    if (flag == nullptr) damaged("expected the setting {}, true or false, found none", key(setting));
+    return *flag;
+  }
+
   void find_architecture() {
-    const std::int64_t files = header_.number("split.count").value_or(1);
-    if (files > 1) {
-      unsupported("expected a model in one file, found the first of {}; join them (llama-gguf-split --merge)", files);
-    }
     const std::string name = header_.text("general.architecture").value_or("");
+    if (const std::int64_t experts = header_.number(name + ".expert_count").value_or(0); experts > 0) {
+      unsupported(
+          "expected a model whose tokens all pass the same weights, found a mixture of {} experts "
+          "({}.expert_count); attention of such a model is computed from the file itself",
+          experts, name);
+    }
     for (const Convertible& one : kConvertible) {
       if (one.architecture == name) kind_ = &one;
     }
@@ -130,8 +200,24 @@ class Planner : ErrorsOf {
           "models is computed from the file itself",
           list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name));
     }
-    row_ = find_decoder_architecture(kind_->architecture);
+    row_ = find_decoder_architecture(kind_->model_type);
   }
+
+  // Whether a setting is read, or does not affect the computation.
+  bool is_read(std::string_view setting) const {
+    const bool interval = row_->window == WindowRule::kInterval;
+    if (setting == "attention.sliding_window") return interval || has(Peculiarity::kWindowIgnored);
+    if (setting == "attention.sliding_window_pattern") return interval;
+    if (is_one_of(setting, "rope.scaling.attn_factor", "rope.scaling.original_context_length"))
+      return has_long_rotary();
+    if (setting == "use_parallel_residual") return !row_->keys.parallel.empty();
+    return is_known(setting) || std::any_of(kNumbers.begin(), kNumbers.end(), [&](const Number& one) {
+             return one.setting == setting && !(row_->keys.*one.key).empty();
+           });
+  }
+
+  // Whether rotary embeddings may have factors for short and for long texts.
+  bool has_long_rotary() const { return row_->first_length != 0; }
 
   void check_settings() const {
     const std::string prefix = key("");
@@ -141,7 +227,7 @@ class Planner : ErrorsOf {
       const std::string_view setting = std::string_view(name).substr(prefix.size());
       const auto* number = std::get_if<std::int64_t>(&value);
       const bool off = is_off_at_zero(setting) && number != nullptr && *number == 0;
-      if (!off && !is_known(setting)) unknown.push_back(name);
+      if (!off && !is_read(setting)) unknown.push_back(name);
     }
     if (!unknown.empty()) {
       unsupported("found unknown settings {}, whose effect would be lost; the model is not converted",
@@ -152,62 +238,141 @@ class Planner : ErrorsOf {
     if (flag != nullptr && !*flag) unsupported("expected a decoder, found a model with bidirectional attention");
   }
 
+  // Nothing is written under an empty key: the architecture has no such setting.
+  void set(std::string_view key, const Json& value) {
+    if (!key.empty() && !value.is_null()) model_.config[std::string(key)] = value;
+  }
+
   void write_config() {
     const DecoderKeys& keys = row_->keys;
-    Json& config = model_.config;
-    const auto set = [&](std::string_view name, const Json& value) {
-      if (!name.empty() && !value.is_null()) config[std::string(name)] = value;
-    };
-    set("architectures", Json::array({std::string(kind_->model_class)}));
-    set("model_type", std::string(kind_->architecture));
-    set(keys.hidden, required_number("embedding_length"));
+    set("architectures", Json::array({fmt::format("{}{}", row_->class_name,
+                                                  kind_->architecture == "gpt2" ? "LMHeadModel" : "ForCausalLM")}));
+    set("model_type", std::string(kind_->model_type));
+    set(keys.hidden.substr(keys.hidden.rfind('|') + 1), required_number("embedding_length"));
     set(keys.layers, required_number("block_count"));
-    const Json heads = required_number("attention.head_count");
-    set(keys.heads, heads);
-    const Json key_value_heads = number("attention.head_count_kv");
-    set(keys.key_value_heads, key_value_heads.is_null() ? heads : key_value_heads);
-    set(keys.head_width, number("attention.key_length"));
     set(keys.intermediate, required_number("feed_forward_length"));
     set(keys.positions, required_number("context_length"));
-    const bool rms = row_->norm == NormKind::kRms;
+    const bool rms = row_->norm == NormKind::kRms || row_->norm == NormKind::kRmsPlusOne;
     set(keys.norm_eps, required_number(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
-    set(keys.activation, std::string(row_->activation));
-    // True for all maps and layers or for none; a bias that is present nevertheless has no counterpart below.
-    if (row_->biases.query_key_value == BiasRule::kSetting)
-      set(keys.attention_bias, find_tensor("blk.0.attn_output.bias") != nullptr);
-    if (row_->biases.feed_forward == BiasRule::kSetting)
-      set(keys.feed_forward_bias, find_tensor("blk.0.ffn_up.bias") != nullptr);
+    set(keys.activation, row_->gelu_is_tanh ? "gelu_pytorch_tanh" : std::string(row_->activation));
+    write_heads();
+    write_layers();
+    write_window();
     if (row_->positions == PositionKind::kRotary) write_rotary();
-    if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
+    for (const Number& one : kNumbers) set(row_->keys.*one.key, number(one.setting));
     // The vocabulary size comes from the embedding, because the setting is not always present.
     const GgufTensor* const embedding = find_tensor("token_embd.weight");
     if (embedding == nullptr || embedding->extents.size() != 2)
       damaged("expected a matrix token_embd.weight, found none; download the file again");
     set("vocab_size", embedding->extents[1]);
-    set("tie_word_embeddings", find_tensor("output.weight") == nullptr);
+    set("tie_word_embeddings", !has_tensor("output.weight"));
+  }
+
+  // Writes the heads, and what scores and logits are multiplied by if the file does not say so.
+  void write_heads() {
+    const DecoderKeys& keys = row_->keys;
+    const Json heads = required_number("attention.head_count");
+    set(keys.heads, heads);
+    const Json stated = number("attention.head_count_kv");
+    const Json& key_value_heads = stated.is_null() ? heads : stated;
+    set(keys.key_value_heads, key_value_heads);
+    if (!keys.grouped.empty()) {
+      const bool norms = has_tensor("blk.0.attn_norm_2.weight");
+      set(keys.multi_query, key_value_heads == 1);
+      set(keys.grouped, norms || key_value_heads != 1);
+      set(keys.parallel_norms, norms ? 2 : 1);
+    }
+    const auto hidden = header_.number(key("embedding_length")).value_or(0);
+    const auto count = header_.number(key("attention.head_count")).value_or(0);
+    const std::int64_t width = count <= 0 ? 0 : header_.number(key("attention.key_length")).value_or(hidden / count);
+    if (width <= 0) return;  // refused when config.json is read
+    set(keys.head_width, width);
+    const bool largest = kind_->largest != 0 && number("block_count") == kind_->largest;
+    set(keys.score_width, largest ? hidden / count : width);
+    set(keys.score_factor, 1.0 / std::sqrt(static_cast<double>(width)));
+    set(keys.logit_factor, 1.0);
+    if (row_->partial_rotary) set(keys.rotary_share, rotary_share(width));
+  }
+
+  // Returns the part of a head's `width` numbers that is rotated, such that `width` times it is a whole number.
+  Json rotary_share(std::int64_t width) const {
+    const auto turned = header_.number(key("rope.dimension_count")).value_or(width);
+    double share = static_cast<double>(turned) / static_cast<double>(width);
+    if (turned > width) return share;  // refused when config.json is read
+    if (static_cast<std::int64_t>(static_cast<double>(width) * share) < turned) share = std::nextafter(share, 2.0);
+    return share;
+  }
+
+  // Writes which biases layers have, and how their halves are connected.
+  void write_layers() {
+    const DecoderKeys& keys = row_->keys;
+    const auto is_setting = [](BiasRule rule) {
+      return rule == BiasRule::kSetting || rule == BiasRule::kSettingOrTrue;
+    };
+    // True for all maps and layers or for none; a bias that is present nevertheless has no counterpart below.
+    if (is_setting(row_->biases.attention_output)) {
+      set(keys.attention_bias, has_tensor("blk.0.attn_output.bias"));
+    } else if (is_setting(row_->biases.query_key_value)) {
+      set(keys.attention_bias, has_tensor("blk.0.attn_q.bias"));
+    }
+    if (is_setting(row_->biases.feed_forward)) set(keys.feed_forward_bias, has_tensor("blk.0.ffn_up.bias"));
+    set(keys.parallel, has(Peculiarity::kSaysParallel) ? required_flag("use_parallel_residual")
+                                                       : !has_tensor("blk.0.ffn_norm.weight"));
+    set(keys.rotary_interval, kRotaryInterval);
+  }
+
+  void write_window() {
+    if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
+    if (row_->window == WindowRule::kNone || row_->window == WindowRule::kSwitched) return;
+    const bool interval = row_->window == WindowRule::kInterval;
+    Json window = number("attention.sliding_window");
+    if (window.is_null() && interval && !has(Peculiarity::kWindowStated)) window = row_->window_size;
+    if (window == 0) window = nullptr;
+    model_.config[std::string(row_->keys.window)] = window;
+    if (!interval) return;
+    const auto layers = static_cast<std::size_t>(header_.number(key("block_count")).value_or(0));
+    if (layers > kMaxConfigLayers) return;  // refused when config.json is read
+    auto every = static_cast<std::int64_t>(row_->window_interval);
+    const std::string name = key("attention.sliding_window_pattern");
+    const GgufArray* const each = header_.array(name);
+    if (each != nullptr && each->numbers.size() != layers)
+      damaged("{}: expected {} entries, found {}", name, layers, each->numbers.size());
+    if (each == nullptr) every = header_.number(name).value_or(every);
+    if (every < 0) damaged("{}: expected a number of at least 0, found {}", name, every);
+    Json types = Json::array();
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const auto place = static_cast<std::int64_t>(layer);
+      const bool local = each != nullptr ? each->numbers[layer] != 0 : every == 0 || place % every < every - 1;
+      types.push_back(local && !window.is_null() ? "sliding_attention" : "full_attention");
+    }
+    model_.config["layer_types"] = types;
   }
 
   void write_rotary() {
     Json theta = number("rope.freq_base");
     if (theta.is_null()) theta = RotaryConfig().theta;
-    model_.config["rope_theta"] = theta;
-    std::string type = "none";
-    if (find("rope.scaling.type") != nullptr) type = header_.text(key("rope.scaling.type")).value_or("");
-    // The setting's old name gives only the factor.
-    const Json old_factor = number("rope.scale_linear");
-    if (type == "none" && !old_factor.is_null() && old_factor != 1.0) type = "linear";
+    set(row_->keys.rotary_theta, theta);
+    const bool stated = find("rope.scaling.type") != nullptr;
+    std::string type = stated ? header_.text(key("rope.scaling.type")).value_or("") : "linear";
+    if (type == "longrope" && has_long_rotary()) type = "none";
     if (type == "linear") {
-      const Json factor = number("rope.scaling.factor");
-      model_.config["rope_scaling"] = {{"rope_type", type}, {"factor", factor.is_null() ? old_factor : factor}};
+      Json factor = number("rope.scaling.factor");
+      if (factor.is_null()) factor = number("rope.scale_linear");  // the old name
+      if (factor.is_null() || factor == 0 || factor == 1) {
+        type = "none";
+      } else {
+        model_.config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
+      }
     } else if (type != "none") {
       unsupported("expected a rotary embedding that is not scaled, or linearly, found the type {}", quote_name(type));
     }
+    if (has_long_rotary()) write_long_rotary(type == "linear");
     frequencies_ = find_tensor("rope_freqs.weight");
     if (frequencies_ == nullptr) return;
-    const std::vector<float> factors = read_factors();
+    const std::vector<float> factors = read_factors(*frequencies_);
     if (std::all_of(factors.begin(), factors.end(), [](float factor) { return factor == 1.0F; })) return;
     const std::optional<Llama3Scaling> scaling = find_llama3_scaling(factors, theta.get<double>());
-    if (!scaling || type == "linear") {
+    if (!scaling || model_.config.contains("rope_scaling")) {
       unsupported(
           "expected frequency factors (rope_freqs.weight) of Llama 3's kind, found others; a Hugging Face folder of "
           "this architecture cannot say that");
@@ -219,12 +384,39 @@ class Planner : ErrorsOf {
                                      {"original_max_position_embeddings", scaling->first_length}};
   }
 
-  std::vector<float> read_factors() const {
-    if (frequencies_->type != kFloat32 || frequencies_->extents.size() != 1)
-      damaged("rope_freqs.weight: expected a row of float32 numbers, found something else");
-    std::vector<float> factors(frequencies_->extents[0]);
-    std::memcpy(factors.data(), file_.data() + header_.data_begin + frequencies_->offset,
-                factors.size() * sizeof(float));
+  // Writes Phi 3's factors for texts up to and beyond the original training length.
+  void write_long_rotary(bool linear) {
+    const Json longest = number("context_length");
+    Json length = number("rope.scaling.original_context_length");
+    if (length.is_null()) length = longest;
+    model_.config["original_max_position_embeddings"] = length;
+    long_ = find_tensor("rope_factors_long.weight");
+    short_ = find_tensor("rope_factors_short.weight");
+    const Json stated = number("rope.scaling.attn_factor");
+    const double amplitude = stated.is_null() ? 1.0 : stated.get<double>();
+    if (long_ == nullptr && short_ == nullptr && amplitude == 1.0) return;
+    if (long_ == nullptr || short_ == nullptr || linear) {
+      damaged("expected rope_factors_long.weight and rope_factors_short.weight and no other scaling, or neither");
+    }
+    const auto listed = [&](const GgufTensor& tensor) {
+      Json list = Json::array();
+      for (const float factor : read_factors(tensor)) list.push_back(shortest_decimal(static_cast<double>(factor)));
+      return list;
+    };
+    Json& scaling = model_.config["rope_scaling"];
+    scaling = {{"rope_type", "longrope"}, {"long_factor", listed(*long_)}, {"short_factor", listed(*short_)}};
+    // Left out where it is what transformers computes, since old versions do not know the key.
+    constexpr double kTolerance = 1e-6;
+    const double ratio = longest.get<double>() / length.get<double>();
+    const double usual = ratio <= 1.0 ? 1.0 : std::sqrt(1.0 + std::log(ratio) / std::log(length.get<double>()));
+    if (!(std::abs(amplitude - usual) <= kTolerance)) scaling["attention_factor"] = amplitude;
+  }
+
+  std::vector<float> read_factors(const GgufTensor& tensor) const {
+    if (tensor.type != kFloat32 || tensor.extents.size() != 1)
+      damaged("{}: expected a row of float32 numbers, found something else", quote_name(tensor.name));
+    std::vector<float> factors(tensor.extents[0]);
+    std::memcpy(factors.data(), bytes_(tensor).data(), factors.size() * sizeof(float));
     return factors;
   }
 
@@ -240,10 +432,11 @@ class Planner : ErrorsOf {
     check("attention.value_length", config.head_width, "the width of a head");
     check("attention.head_count_kv", config.key_value_heads, "as many as there are heads");
     check("vocab_size", config.vocabulary, "as many as the embedding has rows");
-    if (row_->positions == PositionKind::kRotary)
+    check("feed_forward_length", config.intermediate, "a multiple of the hidden size that is fixed");
+    if (row_->positions == PositionKind::kRotary && !row_->partial_rotary)
       check("rope.dimension_count", config.head_width, "since whole heads are rotated");
-    if (frequencies_ != nullptr && frequencies_->extents[0] != config.head_width / 2) {
-      damaged("rope_freqs.weight: expected {} numbers, found {}", config.head_width / 2, frequencies_->extents[0]);
+    if (frequencies_ != nullptr && frequencies_->extents[0] != config.rotary_width / 2) {
+      damaged("rope_freqs.weight: expected {} numbers, found {}", config.rotary_width / 2, frequencies_->extents[0]);
     }
   }
 
@@ -266,18 +459,30 @@ class Planner : ErrorsOf {
     const std::span<const Part> parts = inside ? std::span<const Part>(kInside) : std::span<const Part>(kOutside);
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.name == part; });
     if (found == parts.end()) return std::nullopt;
-    const std::string_view theirs = row_->names.*found->theirs;
+    const DecoderNames& names = row_->names;
+    std::string_view theirs = names.*found->theirs;
+    const bool own_norms = settings().parallel && !settings().shared_norm && !names.parallel_attention_norm.empty();
+    if (part == "attn_norm" && own_norms) theirs = names.parallel_feed_forward_norm;
+    if (part == "ffn_up" && !names.gate_and_in.empty()) theirs = names.gate_and_in;
     if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return std::nullopt;
     if (found->theirs == &DecoderNames::output) name.clear();
     name += fmt::format(fmt::runtime(theirs), found->letter) + std::string(kind);
 
-    ConvertedTensor placed{name, Shape(tensor.extents.rbegin(), tensor.extents.rend()), &tensor, TensorChange::kNone,
-                           model_.settings.head_width};
+    ConvertedTensor placed{.name = name,
+                           .shape = Shape(tensor.extents.rbegin(), tensor.extents.rend()),
+                           .source = &tensor,
+                           .head_width = settings().head_width,
+                           .heads = settings().heads,
+                           .key_value_heads = settings().key_value_heads};
     if (inside && row_->layout == MatrixLayout::kInOut && placed.shape.size() == 2) {
       placed.change = TensorChange::kTransposed;
       std::swap(placed.shape[0], placed.shape[1]);
-    } else if (kind_->paired_rotary && (part == "attn_q" || part == "attn_k")) {
+    } else if (has(Peculiarity::kPairedRotary) && (part == "attn_q" || part == "attn_k")) {
       placed.change = TensorChange::kHalves;
+    } else if (part == "attn_qkv" && row_->query_key_value_order == QueryKeyValueOrder::kByHead) {
+      placed.change = TensorChange::kByHead;
+    } else if (row_->norm == NormKind::kRmsPlusOne && placed.shape.size() == 1 && kind == ".weight") {
+      placed.change = TensorChange::kMinusOne;
     }
     return placed;
   }
@@ -287,7 +492,7 @@ class Planner : ErrorsOf {
     std::map<std::string, StoredTensor, std::less<>> tensors;
     std::vector<std::string_view> left;
     for (const GgufTensor& tensor : header_.tensors) {
-      if (&tensor == frequencies_) continue;
+      if (&tensor == frequencies_ || &tensor == long_ || &tensor == short_) continue;
       const std::optional<ConvertedTensor> placed = place(tensor);
       if (placed && !tensor.bytes) {
         unsupported("tensor {}: expected a type of tensor that is known here, found number {}", quote_name(tensor.name),
@@ -311,17 +516,19 @@ class Planner : ErrorsOf {
   }
 
   const GgufHeader& header_;
-  std::span<const std::byte> file_;
+  const GgufBytes& bytes_;
   const Convertible* kind_ = nullptr;
   const DecoderArchitecture* row_ = nullptr;
   const GgufTensor* frequencies_ = nullptr;
+  const GgufTensor* long_ = nullptr;
+  const GgufTensor* short_ = nullptr;
   ConvertedModel model_;
 };
 
 }  // namespace
 
-ConvertedModel plan_conversion(const GgufHeader& header, std::span<const std::byte> file, const std::string& source) {
-  return Planner(header, file, source).plan();
+ConvertedModel plan_conversion(const GgufHeader& header, const GgufBytes& bytes, const std::string& source) {
+  return Planner(header, bytes, source).plan();
 }
 
 double shortest_decimal(double value) {

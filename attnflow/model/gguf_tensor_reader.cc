@@ -24,13 +24,15 @@ bool all_finite(std::span<const float> values) {
 
 }  // namespace
 
-GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t data_begin,
-                                   std::span<const std::byte> file, const std::string& source)
+GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes,
+                                   const std::string& source)
     : name_(tensor.source->name),
       source_(source),
       type_(tensor.source->type),
       change_(tensor.change),
-      head_width_(tensor.head_width) {
+      head_width_(tensor.head_width),
+      heads_(tensor.heads),
+      key_value_heads_(tensor.key_value_heads) {
   const std::vector<std::size_t>& extents = tensor.source->extents;
   const bool is_vector = extents.size() == 1;
   width_ = is_vector ? 1 : tensor.shape.back();
@@ -42,7 +44,7 @@ GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::size_t da
          quote_name(name_), block.elements);
   }
   row_bytes_ = stored_width_ / block.elements * block.bytes;
-  blocks_ = file.subspan(data_begin + tensor.source->offset, stored_rows_ * row_bytes_);
+  blocks_ = bytes.first(stored_rows_ * row_bytes_);
 }
 
 void GgufTensorReader::read(std::size_t row, std::span<float> values) const {
@@ -51,10 +53,14 @@ void GgufTensorReader::read(std::size_t row, std::span<float> values) const {
     return;
   }
   const std::size_t rows = values.size() / width_;
-  const std::size_t step = change_ == TensorChange::kHalves ? 1 : std::max(kChunk / width_, std::size_t{1});
+  const bool reordered = change_ == TensorChange::kHalves || change_ == TensorChange::kByHead;
+  const std::size_t step = reordered ? 1 : std::max(kChunk / width_, std::size_t{1});
   for (std::size_t begin = 0; begin < rows; begin += step) {
     const std::size_t count = std::min(step, rows - begin);
     dequantise(stored_row(row + begin), values.subspan(begin * width_, count * width_));
+  }
+  if (change_ == TensorChange::kMinusOne) {
+    for (float& value : values) value -= 1.0F;
   }
 }
 
@@ -77,10 +83,19 @@ void GgufTensorReader::read_transposed(std::size_t row, std::span<float> values)
 }
 
 std::size_t GgufTensorReader::stored_row(std::size_t row) const {
-  if (change_ != TensorChange::kHalves) return row;
-  const std::size_t half = head_width_ / 2;
   const std::size_t in_head = row % head_width_;
-  return row - in_head + in_head % half * 2 + in_head / half;
+  if (change_ == TensorChange::kHalves) {
+    const std::size_t half = head_width_ / 2;
+    return row - in_head + in_head % half * 2 + in_head / half;
+  }
+  if (change_ != TensorChange::kByHead) return row;
+  const std::size_t head = row / head_width_;
+  const std::size_t queries = heads_ / key_value_heads_;  // of a group, before its key and its value
+  const std::size_t group = head / (queries + 2);
+  const std::size_t place = head % (queries + 2);
+  const std::size_t stored =
+      place < queries ? group * queries + place : heads_ + (place - queries) * key_value_heads_ + group;
+  return stored * head_width_ + in_head;
 }
 
 }  // namespace attnflow::internal

@@ -16,10 +16,9 @@ namespace attnflow::internal {
 // matrix (GPT-2) reads all of it.
 class GgufTensorReader final : public TensorReader {
  public:
-  // `file`, the whole file, must outlive the reader. Throws Error(kUnsupportedModel) when a row is not a whole number
-  // of blocks.
-  GgufTensorReader(const ConvertedTensor& tensor, std::size_t data_begin, std::span<const std::byte> file,
-                   const std::string& source);
+  // `bytes`, which begin with the tensor's, must outlive the reader. Throws Error(kUnsupportedModel) when a row is not
+  // a whole number of blocks.
+  GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes, const std::string& source);
 
   void read(std::size_t row, std::span<float> values) const override;
   bool reads_rows() const override { return change_ != TensorChange::kTransposed; }
@@ -38,6 +37,8 @@ class GgufTensorReader final : public TensorReader {
   std::uint32_t type_;
   TensorChange change_;
   std::size_t head_width_;
+  std::size_t heads_;
+  std::size_t key_value_heads_;
   std::size_t width_;         // numbers in a row of the result
   std::size_t stored_width_;  // numbers in a row of the file
   std::size_t stored_rows_;

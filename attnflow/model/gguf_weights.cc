@@ -1,49 +1,24 @@
 #include "attnflow/model/gguf_weights.h"
 
-#include <cstddef>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "attnflow/files/mapped_file.h"
 #include "attnflow/model/gguf_layout.h"
+#include "attnflow/model/gguf_parts.h"
 #include "attnflow/model/gguf_tensor_reader.h"
 
 namespace attnflow {
 namespace {
 
 using internal::ConvertedTensor;
+using internal::GgufParts;
 using internal::GgufTensorReader;
-using internal::MappedFile;
 
-// A file, mapped or copied.
-class FileBytes {
- public:
-  FileBytes(const std::filesystem::path& path, bool copy) {
-    if (!copy) {
-      mapping_ = std::make_unique<const MappedFile>(path, "GGUF");
-      bytes_ = mapping_->bytes();
-      return;
-    }
-    const MappedFile mapping(path, "GGUF");
-    copy_.assign(mapping.bytes().begin(), mapping.bytes().end());
-    bytes_ = copy_;
-  }
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::unique_ptr<const MappedFile> mapping_;
-  std::vector<std::byte> copy_;
-  std::span<const std::byte> bytes_;
-};
-
-// A reader with the file that it reads.
+// A reader with the files that it reads.
 struct MappedTensor {
-  std::shared_ptr<const FileBytes> file;
+  std::shared_ptr<const GgufParts> parts;
   GgufTensorReader reader;
 };
 
@@ -51,12 +26,12 @@ struct MappedTensor {
 
 DecoderWeights find_gguf_weights(const GgufFile& file, bool copy) {
   const std::string source = file.path.string();
-  const auto mapping = std::make_shared<const FileBytes>(file.path, copy);
-  const internal::ConvertedModel model = internal::plan_conversion(file.header, mapping->bytes(), source);
+  const auto parts = std::make_shared<const GgufParts>(file.path, file.header, copy);
+  const internal::ConvertedModel model = internal::plan_conversion(parts->header(), parts->reader(), source);
   std::map<std::string, StoredTensor, std::less<>> tensors;
   for (const ConvertedTensor& tensor : model.tensors) {
     const auto mapped = std::make_shared<const MappedTensor>(
-        MappedTensor{mapping, GgufTensorReader(tensor, file.header.data_begin, mapping->bytes(), source)});
+        MappedTensor{parts, GgufTensorReader(tensor, parts->bytes(*tensor.source), source)});
     tensors[tensor.name] = {.name = tensor.source->name,
                             .dtype = DType::kF32,
                             .shape = tensor.shape,

@@ -10,8 +10,8 @@
 
 namespace attnflow {
 
-// Reads no weights, unless `copy` asks for the whole file to be copied into memory, so that it may change afterwards.
-// Throws as plan_conversion() and MappedFile do.
+// Reads no weights, unless `copy` asks for the whole file to be copied into memory, so that it may change afterwards;
+// likewise the other files of a model in several. Throws as plan_conversion() and GgufParts do.
 DecoderWeights find_gguf_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow

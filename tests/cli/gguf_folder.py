@@ -14,30 +14,58 @@ from gguf_file import write_gguf  # noqa: E402
 
 __all__ = ["as_gguf", "read_gguf", "read_safetensors", "weights_of", "write_gguf"]
 
+# GGUF's names of a layer's parts, for all families of which a Hugging Face name means one thing,
 LAYER = {
-    "llama": {
-        "input_layernorm": "attn_norm",
-        "self_attn.q_proj": "attn_q",
-        "self_attn.k_proj": "attn_k",
-        "self_attn.v_proj": "attn_v",
-        "self_attn.o_proj": "attn_output",
-        "post_attention_layernorm": "ffn_norm",
-        "mlp.gate_proj": "ffn_gate",
-        "mlp.up_proj": "ffn_up",
-        "mlp.down_proj": "ffn_down",
-    },
-    "gpt2": {
-        "ln_1": "attn_norm",
-        "attn.c_attn": "attn_qkv",
-        "attn.c_proj": "attn_output",
-        "ln_2": "ffn_norm",
-        "mlp.c_fc": "ffn_up",
-        "mlp.c_proj": "ffn_down",
-    },
+    "attn_norm": "input_layernorm ln_1",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_qkv": "self_attn.qkv_proj attn.c_attn attention.query_key_value self_attention.query_key_value",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "attn_output": "self_attn.o_proj self_attn.dense attn.c_proj attention.dense self_attention.dense",
+    "ffn_norm": "post_attention_layernorm pre_feedforward_layernorm ln_2",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj mlp.gate_up_proj mlp.fc1 mlp.c_fc mlp.dense_h_to_4h",
+    "ffn_down": "mlp.down_proj mlp.fc2 mlp.c_proj mlp.dense_4h_to_h",
+    "post_ffw_norm": "post_feedforward_layernorm",
 }
-LAYER["qwen2"] = LAYER["llama"]
-OTHER = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"}
-OTHER |= {"wte": "token_embd", "wpe": "position_embd", "ln_f": "output_norm"}
+LAYER = {name: part for part, names in LAYER.items() for name in names.split()}
+# and for the others.
+OWN = {
+    **dict.fromkeys(("gemma2", "gemma3_text", "olmo2"), {"post_attention_layernorm": "post_attention_norm"}),
+    "falcon": {"ln_attn": "attn_norm_2", "ln_mlp": "attn_norm"},
+}
+OTHER = {
+    "token_embd": "embed_tokens wte embed_in word_embeddings",
+    "token_embd_norm": "word_embeddings_layernorm",
+    "position_embd": "wpe",
+    "output_norm": "norm ln_f final_layernorm final_layer_norm",
+    "output": "lm_head embed_out",
+}
+OTHER = {name: part for part, names in OTHER.items() for name in names.split()}
+# GGUF's architectures, where they are not named like the model type.
+ARCHITECTURES = {
+    "mistral": "llama",
+    "phi": "phi2",
+    "gpt_neox": "gptneox",
+    "cohere": "command-r",
+    "gemma3_text": "gemma3",
+}
+PAIRED = ("llama", "mistral", "smollm3", "granite")  # the halves that rotate together become adjacent
+WINDOWED = ("gemma2", "gemma3_text", "cohere2", "phi3")
+# Numbers whose names differ, and only some architectures have.
+NUMBERS = {
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "attention.layer_norm_epsilon": "layer_norm_epsilon layer_norm_eps norm_epsilon",
+    "attention.scale": "attention_multiplier",
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "embedding_scale": "embedding_multiplier",
+    "final_logit_softcapping": "final_logit_softcapping",
+    "logit_scale": "logits_scaling logit_scale",
+    "residual_scale": "residual_multiplier",
+    "vocab_size": "vocab_size",
+}
 
 
 def read_safetensors(path) -> dict:
@@ -74,6 +102,14 @@ def pairs(rows, heads):
     return rows[order]
 
 
+def side_by_side(rows, heads, key_value_heads):
+    """A map's rows, which are queries, a key and a value for each key-value head, as all queries, all keys and all
+    values."""
+    groups = rows.reshape(key_value_heads, heads // key_value_heads + 2, -1, *rows.shape[1:])
+    parts = (groups[:, :-2], groups[:, -2], groups[:, -1])
+    return np.concatenate([part.reshape(-1, *rows.shape[1:]) for part in parts])
+
+
 def rope_factors(rope, width):
     """The factors by which Llama 3's scaling divides the frequencies, as written by llama.cpp's convert_hf_to_gguf."""
     low, high, length = rope["low_freq_factor"], rope["high_freq_factor"], rope["original_max_position_embeddings"]
@@ -85,35 +121,58 @@ def rope_factors(rope, width):
     return np.array(factors, np.float32)
 
 
+def first(config, names):
+    """The first of these settings that is there."""
+    return next((config[name] for name in names.split() if config.get(name) is not None), None)
+
+
+def heads_of(config):
+    """Heads, and those of keys and values."""
+    heads = first(config, "num_attention_heads n_head")
+    if config["model_type"] == "falcon" and not config["new_decoder_architecture"]:
+        return heads, 1 if config["multi_query"] else heads
+    return heads, first(config, "num_kv_heads num_key_value_heads") or heads
+
+
 def settings_of(config, kind):
-    if kind == "gpt2":
-        hidden, heads, layers = config["n_embd"], config["n_head"], config["n_layer"]
-        return {
-            "context_length": config["n_positions"],
-            "embedding_length": hidden,
-            "block_count": layers,
-            "feed_forward_length": config.get("n_inner") or 4 * hidden,
-            "attention.head_count": heads,
-            "attention.layer_norm_epsilon": config["layer_norm_epsilon"],
-        }
-    rope = config["rope_parameters"]
-    width = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    hidden = first(config, "hidden_size n_embd")
+    heads, key_value_heads = heads_of(config)
+    width = config.get("head_dim") or hidden // heads
     settings = {
-        "context_length": config["max_position_embeddings"],
-        "embedding_length": config["hidden_size"],
-        "block_count": config["num_hidden_layers"],
-        "feed_forward_length": config["intermediate_size"],
-        "attention.head_count": config["num_attention_heads"],
-        "attention.head_count_kv": config["num_key_value_heads"],
+        "context_length": first(config, "max_position_embeddings n_positions seq_length") or 2048,
+        "embedding_length": hidden,
+        "block_count": first(config, "num_hidden_layers n_layer"),
+        "feed_forward_length": first(config, "intermediate_size n_inner ffn_hidden_size") or 4 * hidden,
+        "attention.head_count": heads,
+        "attention.head_count_kv": key_value_heads,
+    }
+    for name, theirs in NUMBERS.items():
+        if (value := first(config, theirs)) is not None:
+            settings[name] = value
+    if kind in WINDOWED and config["sliding_window"]:
+        settings["attention.sliding_window"] = config["sliding_window"]
+    if kind == "gpt_neox":
+        settings["use_parallel_residual"] = config["use_parallel_residual"]
+    both = config.get("rope_parameters") or {}
+    rope = both.get("full_attention", both)
+    if not rope:
+        return settings
+    share = rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1.0
+    settings |= {
         "attention.key_length": width,
         "attention.value_length": width,
-        "attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
-        "rope.dimension_count": width,
+        "rope.dimension_count": int(width * share),
         "rope.freq_base": float(rope["rope_theta"]),
-        "vocab_size": config["vocab_size"],
     }
+    if "sliding_attention" in both:
+        settings["rope.freq_base_swa"] = float(both["sliding_attention"]["rope_theta"])
     if rope["rope_type"] == "linear":
         settings |= {"rope.scaling.type": "linear", "rope.scaling.factor": float(rope["factor"])}
+    if rope["rope_type"] == "longrope":
+        length = first(config, "original_max_position_embeddings") or rope["original_max_position_embeddings"]
+        ratio = settings["context_length"] / length
+        settings["rope.scaling.original_context_length"] = length
+        settings["rope.scaling.attn_factor"] = float(np.sqrt(1 + np.log(ratio) / np.log(length)))
     return settings
 
 
@@ -123,13 +182,13 @@ def vocabulary_of(folder: Path) -> dict:
     added = {token["content"]: token["id"] for token in tokenizer["added_tokens"]}
     pieces |= added
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
-    end = next(iter(added.values()))
+    end = next(iter(added.values()), 2)
     return {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "gpt-2",
         "tokenizer.ggml.tokens": sorted(pieces, key=pieces.get),
         "tokenizer.ggml.token_type": [3 if piece in added else 1 for piece in sorted(pieces, key=pieces.get)],
-        "tokenizer.ggml.merges": merges,
+        "tokenizer.ggml.merges": merges or ["<s> </s>"],  # which never occurs
         "tokenizer.ggml.bos_token_id": end,
         "tokenizer.ggml.eos_token_id": end,
     }
@@ -139,25 +198,34 @@ def as_gguf(folder: Path) -> tuple[dict, dict]:
     """Metadata and tensors for write_gguf."""
     config = json.loads((folder / "config.json").read_text())
     kind = config["model_type"]
-    heads = {"attn_q": config.get("num_attention_heads"), "attn_k": config.get("num_key_value_heads")}
+    count, shared = heads_of(config)
+    heads = {"attn_q": count, "attn_k": shared}
     tensors = {}
     for name, array in weights_of(folder).items():
-        parts = name.removeprefix("model.").rsplit(".", 1)
+        parts = name.removeprefix("model.").removeprefix("gpt_neox.").rsplit(".", 1)
         if parts[0] in OTHER:
-            tensors[f"{OTHER[parts[0]]}.{parts[1]}"] = array
+            tensors[f"{OTHER[parts[0]]}.{parts[1]}"] = array + (kind.startswith("gemma") and parts[0] == "norm")
             continue
         _, layer, part = parts[0].split(".", 2)
-        part = LAYER[kind][part]
-        if kind == "llama" and part in heads:
+        part = OWN.get(kind, {}).get(part) or LAYER[part]
+        if kind in PAIRED and part in heads:
             array = pairs(array, heads[part])
+        if part == "attn_qkv" and kind in ("gpt_neox", "falcon", "bloom"):
+            array = side_by_side(array, count, shared)
+        if kind.startswith("gemma") and part.endswith("norm"):
+            array = array + np.float32(1)
         if kind == "gpt2" and array.ndim == 2:
             array = array.T
         tensors[f"blk.{layer}.{part}.{parts[1]}"] = array
     rope = config.get("rope_parameters") or {}
     if rope.get("rope_type") == "llama3":
         tensors["rope_freqs.weight"] = rope_factors(rope, config["head_dim"])
-    metadata = {"general.architecture": kind, "general.name": folder.name, "general.license": "apache-2.0"}
-    metadata |= {f"{kind}.{key}": value for key, value in settings_of(config, kind).items()}
+    if rope.get("rope_type") == "longrope":
+        for length in ("long", "short"):
+            tensors[f"rope_factors_{length}.weight"] = np.array(rope[f"{length}_factor"], np.float32)
+    architecture = ARCHITECTURES.get(kind, kind)
+    metadata = {"general.architecture": architecture, "general.name": folder.name, "general.license": "apache-2.0"}
+    metadata |= {f"{architecture}.{key}": value for key, value in settings_of(config, kind).items()}
     return metadata | vocabulary_of(folder), tensors
 
 

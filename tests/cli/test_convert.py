@@ -80,6 +80,33 @@ class RoundTripTest(ConvertTest):
                 self.assertEqual({key: config[key] for key in expected}, expected)
                 shutil.rmtree(self.folder / "made")
 
+    def test_a_model_in_several_files(self):
+        """Their tensors are read from each: the same folder, and the same gradients, as from one file."""
+        metadata, tensors = read_gguf(GGUF / "llama.gguf")
+        names = sorted(tensors)
+        for number in range(3):
+            mine = {name: tensors[name] for name in names[number::3]}
+            split = {"split.no": np.uint16(number), "split.count": np.uint16(3)}
+            split["split.tensors.count"] = np.int32(len(tensors))
+            path = self.folder / f"model-0000{number + 1}-of-00003.gguf"
+            write_gguf(path, (metadata if number == 0 else {}) | split, mine)
+        self.convert(self.folder / "model-00001-of-00003.gguf")
+        self.run_program("model", GGUF / "llama.gguf", "-o", "whole")
+        made, whole = weights_of(self.folder / "made"), weights_of(self.folder / "whole")
+        self.assertEqual(sorted(made), sorted(whole))
+        for name, array in whole.items():
+            np.testing.assert_array_equal(made[name], array, name)
+        gradients = []
+        for model in (GGUF / "llama.gguf", "model-00001-of-00003.gguf"):
+            self.run_program("explain", TEXT, "--model", model, "--method", "gradient-x-input", "-o", "g.npz")
+            with np.load(self.folder / "g.npz") as arrays:
+                gradients.append(arrays["gradient_x_input"])
+        np.testing.assert_array_equal(*gradients)
+        (self.folder / "model-00003-of-00003.gguf").unlink()
+        self.refuse(
+            BAD_FILE, ["model-00003-of-00003.gguf"], "model", self.folder / "model-00001-of-00003.gguf", "-o", "more"
+        )
+
     def test_what_is_written(self):
         metadata = {"general.license": "apache-2.0", "tokenizer.chat_template.tool_use": "{{ messages }}"}
         done = self.convert(self.change(metadata))
@@ -168,13 +195,12 @@ class TokenizerTest(ConvertTest):
 
 class RefusedTest(ConvertTest):
     def test_architectures(self):
-        for name, architecture in (
-            ("gemma2", "gemma2"),
-            ("olmo3", "olmo2"),
-            ("mamba", "mamba"),
-            ("gpt_oss", "gpt-oss"),
+        for name, words in (
+            ("gemma2", ["byte-level BPE", '"llama"']),  # whose weights have a place, but not its tokenizer
+            ("olmo3", ["olmo2.attention.sliding_window", "would be lost"]),
+            ("mamba", ['"mamba"', "gpt2", "llama", "gemma3", "cohere2"]),
+            ("gpt_oss", ["mixture of", "gpt-oss.expert_count", "attention"]),
         ):
-            words = [architecture, "llama", "qwen2", "gpt2"]
             self.refuse(UNSUPPORTED, words, "model", GGUF / f"{name}.gguf", "-o", "made")
 
     def test_what_has_no_place(self):
@@ -190,7 +216,6 @@ class RefusedTest(ConvertTest):
                 {},
                 {"rope_freqs.weight": np.array([1, 2, 1, 3], np.float32)},
             ),
-            (["of 3", "--merge"], {"split.count": 3}, {}),
         ):
             with self.subTest(words):
                 self.refuse_changed(UNSUPPORTED, words, metadata, tensors)
@@ -211,6 +236,7 @@ class RefusedTest(ConvertTest):
             (["llama.block_count"], {"llama.block_count": None}, {}),
             (["num_attention_heads", "4 and 3"], {"llama.attention.head_count_kv": 3}, {}),
             (["expected 4", "found 3"], {}, {"rope_freqs.weight": np.ones(3, np.float32)}),
+            (["first of 3", "-00001-of-00003.gguf", "--merge"], {"split.count": 3}, {}),
         ):
             with self.subTest(words):
                 self.refuse_changed(BAD_FILE, words, metadata, tensors)

@@ -412,8 +412,8 @@ def ask(folder: Path, family: Family, *options: str) -> tuple[dict[str, Any], di
 
 
 def reported(folder: Path, *asked: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What a command of the program writes for the model in `folder`."""
-    files = [folder / "report.json", folder / "report.npz"]
+    """What a command of the program writes for the model in `folder`, or for a GGUF file."""
+    files = [(folder if folder.is_dir() else folder.parent) / name for name in ("report.json", "report.npz")]
     command = [str(PROGRAM), *asked, "--model", str(folder), "--device", DEVICE]
     for file in files:
         command += ["-o", str(file)]

@@ -5,8 +5,8 @@ import struct
 import numpy as np
 
 ALIGNMENT = 32
-U32, I32, F32, BOOL, TEXT, ARRAY = 4, 5, 6, 7, 8, 9
-FORMATS = {U32: "<I", I32: "<i", F32: "<f", BOOL: "<?"}
+U16, U32, I32, F32, BOOL, TEXT, ARRAY = 2, 4, 5, 6, 7, 8, 9
+FORMATS = {U16: "<H", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?"}
 FLOAT32 = 0  # among ggml's types
 
 
@@ -20,6 +20,10 @@ def _scalar(kind, value):
 
 
 def _kind(value):
+    if isinstance(value, np.uint16):
+        return U16
+    if isinstance(value, np.int32):
+        return I32
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, int):
@@ -37,7 +41,7 @@ def _value(value):
 
 
 def write_gguf(path, metadata, tensors):
-    """`metadata`: name -> int, float, bool, str, bytes or a list of them. `tensors`: name -> array, converted to
+    """`metadata`: name -> int, float, bool, str, bytes or a list of them, or np.uint16 or np.int32. `tensors`: name -> array, converted to
     float32."""
     header = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(metadata))
     header += b"".join(_text(key) + _value(value) for key, value in metadata.items())

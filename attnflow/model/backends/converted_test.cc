@@ -1,7 +1,15 @@
-// Tests a small random GGUF model, converted and run by the torch backend, against output of transformers.
+// Tests small random GGUF models, run by the torch backend as they are or converted, against output of transformers.
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnflow/model/backend.h"
 #include "attnflow/model/convert_gguf.h"
+#include "attnflow/model/gguf_tensor_reader.h"
+#include "attnflow/model/gguf_weights.h"
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::converted_test {
@@ -12,6 +20,43 @@ TEST(Converted, AttentionAndLogitsAreThoseOfTransformers) {
   convert_gguf(test::golden_gguf() / "llama.gguf", scratch / "llama");
   const std::unique_ptr<Decoder> decoder = ModelFiles(scratch / "llama").load_decoder();
   test::expect_golden(*decoder, "llama");
+}
+
+// Gemma 2's tokenizer cannot be converted, but its weights can be run.
+TEST(GgufWeights, AttentionAndLogitsAreThoseOfTransformers) {
+  for (const char* const name : {"llama", "gemma2"}) {
+    SCOPED_TRACE(name);
+    const GgufFile file = read_gguf_file(test::golden_gguf() / (std::string(name) + ".gguf"));
+    test::expect_golden(*torch_backend().decoder(find_gguf_weights(file), {}), name);
+  }
+}
+
+// Two groups of two queries, a key and a value, of 2 numbers each; in the file, all queries come first.
+TEST(GgufTensorReader, ChangesTensors) {
+  using internal::TensorChange;
+  std::vector<float> stored(16);
+  std::iota(stored.begin(), stored.end(), 0.0F);
+  const auto read = [&](TensorChange change, const std::vector<std::size_t>& extents, std::size_t row,
+                        std::size_t count) {
+    const internal::GgufTensor source = {"x", extents, 0, 0, 64};
+    const internal::ConvertedTensor tensor{.name = "x",
+                                           .shape = Shape(extents.rbegin(), extents.rend()),
+                                           .source = &source,
+                                           .change = change,
+                                           .head_width = 2,
+                                           .heads = 4,
+                                           .key_value_heads = 2};
+    std::vector<float> values(count);
+    internal::GgufTensorReader(tensor, std::as_bytes(std::span<const float>(stored)), "x.gguf").read(row, values);
+    return values;
+  };
+  const std::vector<float> by_head = {0, 1, 2, 3, 8, 9, 12, 13, 4, 5, 6, 7, 10, 11, 14, 15};
+  EXPECT_EQ(read(TensorChange::kByHead, {16}, 0, 16), by_head);
+  for (std::size_t row = 0; row < 16; ++row) {
+    EXPECT_EQ(read(TensorChange::kByHead, {16}, row, 1), (std::vector<float>{by_head[row]}));
+    EXPECT_EQ(read(TensorChange::kByHead, {1, 16}, row, 1), (std::vector<float>{by_head[row]}));
+  }
+  EXPECT_EQ(read(TensorChange::kMinusOne, {16}, 3, 2), (std::vector<float>{2, 3}));
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       position_embedding(source.find(weights.position_embedding)),
       distance_bias(source.find(weights.distance_bias)),
       embedding_norm(source, weights.embedding_norm, config.norm_eps, has_plus_one()),
+      frequencies(frequencies_of(config.rotary)),
+      local_frequencies(config.architecture->keys.local_rotary_theta.empty() ? at::Tensor()
+                                                                             : frequencies_of(config.local_rotary)),
       forms(make_forms()),
       layers(
           config.layers,
@@ -66,12 +69,11 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       output(source, weights.output.weight, keep == Keep::kAll),
       output_bias(source.find(weights.output.bias)) {
   if (output_bias.defined()) output_bias = output_bias.flatten();  // BART stores it as [1, out]
-  if (config.position_kind != PositionKind::kRotary) return;
-  const at::TensorOptions options(at::kFloat);
-  frequencies = at::tensor(config.rotary.frequencies(config.rotary_width), options).to(device);
-  if (!config.architecture->keys.local_rotary_theta.empty()) {
-    local_frequencies = at::tensor(config.local_rotary.frequencies(config.rotary_width), options).to(device);
-  }
+}
+
+at::Tensor DecoderTensors::frequencies_of(const RotaryConfig& rotary) const {
+  if (config.position_kind != PositionKind::kRotary) return {};
+  return at::tensor(rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat)).to(device);
 }
 
 std::vector<LayerForm> DecoderTensors::make_forms() const {

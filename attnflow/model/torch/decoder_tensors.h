@@ -94,7 +94,7 @@ struct DecoderTensors {
   Norm embedding_norm;            // of embeddings; without a scale: none
   at::Tensor frequencies;         // [rotary_width / 2], undefined: no rotary embedding
   at::Tensor local_frequencies;   // for layers with a window, if they have their own
-  std::vector<LayerForm> forms;
+  std::vector<LayerForm> forms;   // made from the above
   LayerStore layers;
   Norm final_norm;         // without a scale: none
   RowTable output;         // [vocabulary or classes, hidden]; undefined: a base model, which has no logits
@@ -107,6 +107,7 @@ struct DecoderTensors {
     if (config.logit_factor != 1.0) logits = logits * config.logit_factor;
     return config.logit_cap > 0.0 ? ops.capped(logits, config.logit_cap) : logits;
   }
+  at::Tensor frequencies_of(const RotaryConfig& rotary) const;
   std::vector<LayerForm> make_forms() const;
   // [n, hidden], added to word embeddings at positions from `begin` on; undefined: none.
   at::Tensor positions(std::size_t begin, std::size_t count) const;

@@ -198,6 +198,37 @@ void expect_same_bits(const std::filesystem::path& folder, std::size_t tokens) {
   });
 }
 
+// Gemma 3 has angles of its own for layers with a window, here all of them.
+TEST(Decoder, LayersWithAWindowMayRotateByOtherAngles) {
+  const test::ModelCopy copy = test::decoder_copy("mistral_window");
+  copy.edit_weights([](test::WeightsFile& weights) {
+    for (const char* const layer : {"model.layers.0.", "model.layers.1.", "model.layers.2."}) {
+      const std::string prefix = layer;
+      weights.rename(prefix + "post_attention_layernorm.weight", prefix + "pre_feedforward_layernorm.weight");
+      for (const char* const norm : {"post_attention_layernorm.weight", "post_feedforward_layernorm.weight"})
+        weights.add(prefix + norm, std::vector<float>(24, 0.5F));
+      for (const char* const norm : {"self_attn.q_norm.weight", "self_attn.k_norm.weight"})
+        weights.add(prefix + norm, std::vector<float>(8, 2.0F));
+    }
+  });
+  const auto run = [&](double theta, double local_theta) {
+    copy.edit_config([&](nlohmann::json& config) {
+      config.update({{"model_type", "gemma3_text"},
+                     {"architectures", {"Gemma3ForCausalLM"}},
+                     {"layer_types", std::vector<std::string>(3, "sliding_attention")},
+                     {"rope_theta", theta},
+                     {"rope_local_base_freq", local_theta}});
+      config.erase("rope_parameters");
+    });
+    KeptRows rows;
+    load(copy.path())->run({spread_ids(12, 298), {}}, &rows);
+    return rows;
+  };
+  const KeptRows usual = run(1e6, 100.0);
+  EXPECT_TRUE(run(50.0, 100.0) == usual);
+  EXPECT_FALSE(run(1e6, 50.0) == usual);
+}
+
 TEST(Decoder, SameInputSameBits) {
   expect_same_bits(test::golden_decoders() / "gpt2_untied", 33);
   expect_same_bits(test::golden_decoders() / "mistral_window", 200);
