@@ -71,8 +71,8 @@ class AttentionSource {
 //
 // Gradient-adjusted attention as published (ResidualRule::kAdded) has rows that sum to more than 1, which rollout
 // multiplies unchanged and flow divides by their sums (graph/gradient_mixing.h). For relevance
-// (ResidualRule::kContainedNormalized), rollout takes proportions and flow capacities; raw values and flow are in units
-// of the target (AttentionGraph::unit).
+// (ResidualRule::kContainedNormalized), weights are amounts: rollout passes on no more than a position carries
+// (rollout/capacity_rollout.h), and raw values and flow are in units of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
   // `causal`: all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
