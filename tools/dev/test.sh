@@ -46,7 +46,7 @@ ctest_folder() {
       count 0 0 0 "${unchanged[0]}"
       without=(--exclude-regex "^($(IFS='|' && echo "${unchanged[*]:1}"))\$")
       # Nothing may be left.
-      ctest --test-dir "$folder" --show-only "$@" "${without[@]}" | grep -q 'Test #\|Test  *#' || return 0
+      ctest --test-dir "$folder" --show-only "$@" "${without[@]}" | grep 'Test *#' >/dev/null || return 0
     fi
   fi
   rm -rf "${RESULTS:?}/$STAGE.gtest" "$RESULTS/$STAGE.ctest.xml"
