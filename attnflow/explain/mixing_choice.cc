@@ -26,15 +26,16 @@ Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const
   if (names_prediction(settings)) return Mixing::kRelevance;
   if (!asks_of_decoder(facts, settings, question)) return Mixing::kAttention;
   const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
-  if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= kDefaultWork &&
+  const double limit = question.predictions > 1 ? kWorkOfMany : kWorkOfOne;
+  if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= limit &&
       facts.has_gradients()) {
     return Mixing::kRelevance;
   }
   // Receptive fields of contributions are unknown while the model runs.
-  const bool of_many =
-      (question.predictions > 1 || question.as_it_runs) && settings.normalization != Normalization::kReceptiveField;
-  if (of_many && facts.has_terms && kPassesOfContributions * pass <= kDefaultWork) return Mixing::kAlti;
-  return Mixing::kAttention;
+  const bool unknown =
+      (question.predictions > 1 || question.as_it_runs) && settings.normalization == Normalization::kReceptiveField;
+  const bool is_short = kPassesOfContributions * pass <= kWorkOfOne;
+  return facts.has_terms && !unknown && is_short ? Mixing::kAlti : Mixing::kAttention;
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
   const char* const reason = for_target                              ? "because a target is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for decoders"
                              : question.as_it_runs ? "the default where values are shown as the text is written"
-                                                   : "the default for long generations";
+                                                   : "relevance, which shows more surely what the prediction depends "
+                                                     "on, is not available or would take long here";
   notes.push_back({NoteCode::kDefaultMixing,
                    {{"mixing", std::string(mixing_info(settings.mixing).weights)}, {"reason", std::string(reason)}}});
 }

@@ -1,15 +1,15 @@
-// Resolves Mixing::kAuto for any model: edges that answer the question, if they take only seconds.
+// Resolves Mixing::kAuto for any model: edges that answer the question, if they take at most about a minute.
 //
 // Encoders and vision models keep the attention of Abnar and Zuidema. In decoders, attention as edges ranks the
 // deciding word no better than chance (docs/edges.md). The first possible mixing applies:
 //
 //     relevance    for the next token or the text's class, if the model has gradients; for every model if --target or
 //                  --against names something that nothing else explains;
-//     alti         for a generation with too many tokens for a backward pass each, made while the model runs;
-//     attention    otherwise, and for options meaningful for attention only: one head, max or min over heads, a given
-//                  residual, one row without matrices, or a position other than the last.
+//     alti         in decoders for which that would take longer, and while a text is written;
+//     attention    if that would take longer, too, and for options meaningful for attention only: one head, max or min
+//                  over heads, a given residual, one row without matrices, or a position other than the last.
 //
-// The limit, kDefaultWork, counts operations, not time, so that the same input gives the same edges everywhere.
+// The limits count operations, not time, so that the same input gives the same edges everywhere.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,10 @@
 
 namespace attnflow {
 
-// Floating-point operations, 2 per parameter and token of a run: about ten seconds on two processors.
-inline constexpr double kDefaultWork = 1e12;
+// Floating-point operations, 2 per parameter and token of a run. For one prediction, or contributions, about a minute
+// on two processors; for the predictions of a generation about ten seconds, since contributions serve there.
+inline constexpr double kWorkOfOne = 6e12;
+inline constexpr double kWorkOfMany = 1e12;
 
 struct DefaultQuestion {
   std::size_t tokens = 0;       // in the longest input
