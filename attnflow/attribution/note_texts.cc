@@ -183,8 +183,9 @@ std::string degenerate_text(const Note& note) {
   const std::string ends = only_first  ? first + (bottom == 1 ? " layer" : "")
                            : only_last ? std::string("the last layer")
                                        : first + " or the last layer";
-  const std::string meaning =
-      is_over_relevance(note) ? " Such a value is the token's relevance there: the layers between do not limit it." : "";
+  const std::string meaning = is_over_relevance(note)
+                                  ? " Such a value is the token's relevance there: the layers between do not limit it."
+                                  : "";
   return fmt::format("{}, {} of {}{} are set by {} alone.{}", where,
                      internal::percent_range(share_in(note, "least"), share_in(note, "most")), values, shown, ends,
                      meaning);

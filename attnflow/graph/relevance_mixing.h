@@ -27,13 +27,13 @@
 // gradient, and the dot products x_i . g_i. O(H n^2 + n d) per layer, O(L n^2) memory; the model does the backward
 // pass.
 //
-// Two interpretations. For rollout, amounts that are divided in proportion, of which a position passes on no more than it
-// carries (ResidualRule::kContainedNormalized, rollout/capacity_rollout.h), so that rollout gives the shares of the
-// prediction that go back to the inputs. As capacities, for flow: W is used unchanged (ResidualRule::kContained), so that arcs of positions that the
-// prediction does not use carry next to nothing, and the maximum flow from the output to an input is the most relevance
-// that can be routed to it. Capacities must sum to at most 1 for the laws of flow (flow/flow.h), so the weights of all
-// layers are divided by AttentionGraph::unit, a power of two, which causes no rounding; multiplied by it, values are in
-// units of s.
+// Two interpretations. For rollout, amounts that are divided in proportion, of which a position passes on no more than
+// it carries (ResidualRule::kContainedNormalized, rollout/capacity_rollout.h), so that rollout gives the shares of the
+// prediction that go back to the inputs. As capacities, for flow: W is used unchanged (ResidualRule::kContained), so
+// that arcs of positions that the prediction does not use carry next to nothing, and the maximum flow from the output
+// to an input is the most relevance that can be routed to it. Capacities must sum to at most 1 for the laws of flow
+// (flow/flow.h), so the weights of all layers are divided by AttentionGraph::unit, a power of two, which causes no
+// rounding; multiplied by it, values are in units of s.
 //
 // The negative part, which speaks against s, is not in the graph; negative_share() gives its share. Removal sets
 // weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at a position; nothing is renormalized.

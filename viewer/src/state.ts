@@ -5,7 +5,7 @@ import type { Overlay } from "./color/overlay";
 import type { PaletteName } from "./color/scale";
 import { ARCS_PER_NODE } from "./figures";
 import { readPattern, reasonsExcluded, toggled, type Filters } from "./filters";
-import { isScore, type Method } from "./report/document";
+import type { Method } from "./report/document";
 import { GenerationReport } from "./report/generation_report";
 import { recipeOf, type Recipe } from "./report/recipe";
 import type { Report } from "./report/report";
