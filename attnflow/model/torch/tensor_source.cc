@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/base/large_pages.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/fail.h"
 
@@ -99,6 +100,7 @@ at::Tensor TensorSource::rows(const StoredTensor& stored, std::size_t row, std::
   if (stored.reader != nullptr) {
     const at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kFloat));
     float* const numbers = tensor.data_ptr<float>();
+    prefer_large_pages(numbers, count * width * sizeof(float));
     const std::size_t step = stored.reader->reads_rows() ? std::max(kPiece / width, std::size_t{1}) : count;
     parallel_for((count + step - 1) / step, {.threads = threads_}, [&](std::size_t piece, std::size_t /*worker*/) {
       const std::size_t begin = piece * step;
