@@ -42,8 +42,9 @@ std::vector<Method> methods_present(const Report& report) {
 }
 
 Method leading_method(const Report& report, const std::vector<Method>& present) {
-  const bool over_relevance = mixing_info(report.settings.mixing).rule == ResidualRule::kContainedNormalized;
-  for (const Method method : {over_relevance ? Method::kFlow : Method::kRollout, Method::kRollout}) {
+  const bool by_flow =
+      !report.generation && mixing_info(report.settings.mixing).rule == ResidualRule::kContainedNormalized;
+  for (const Method method : {by_flow ? Method::kFlow : Method::kRollout, Method::kRollout}) {
     if (std::find(present.begin(), present.end(), method) != present.end()) return method;
   }
   return present.front();

@@ -239,7 +239,8 @@ MethodValues method_values(const Report& report, Method method);  // for one tha
 // Those of settings.methods that aggregate and have values, in order.
 std::vector<Method> methods_present(const Report& report);
 // The one of `present`, which is not empty, that views show first: over relevance flow, otherwise rollout
-// (docs/edges.md has the evidence); the next best if it is absent.
+// (docs/edges.md has the evidence), as in generations, where flow may be of a few tokens only; if absent, the next
+// best.
 Method leading_method(const Report& report, const std::vector<Method>& present);
 
 const MethodScores* method_scores(const Report& report, Method method);

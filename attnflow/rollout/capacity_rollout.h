@@ -30,8 +30,8 @@ namespace attnflow {
 
 class CapacityRollout {
  public:
-  // `weights`: E, [layer, query, key], first layer first; must outlive the object. Numbers that are not finite count as
-  // 0.
+  // `weights`: E, [layer, query, key], first layer first; must outlive the object. For carried() and share(), numbers
+  // that are not finite count as 0.
   CapacityRollout(TensorView<const double> weights, std::size_t layer, std::size_t start_layer);
 
   // S_k[p].

@@ -2,7 +2,7 @@
 
     programs.py unchanged MEMORY INPUTS    reads `ctest --show-only=json-v1`; prints "TESTS NAME...": how many tests passed
                                            in the programs that are the same as when they passed, and their ctest names
-    programs.py remember MEMORY INPUTS CTEST_JUNIT_XML GTEST_FOLDER    reads the same; prints nothing
+    programs.py remember MEMORY INPUTS CTEST_JUNIT_XML GTEST_FOLDER    reads the same, after `unchanged`; prints nothing
 
 A program that passed will pass again if its own bytes, its command line, the shared libraries of ours that it may load
 and all other INPUTS (a hash of the files and the environment that tests read) are the same. It may load a library that
@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 
 from tally import gtest_cases, statuses
+
+KEYS = "keys.json"  # of all programs, before they run
 
 
 def libraries_of(program: Path) -> list[Path]:
@@ -39,6 +41,9 @@ def key_of(test: dict, inputs: str) -> str | None:
 
 
 def unchanged(tests: list[dict], memory: Path, inputs: str) -> tuple[int, list[str]]:
+    keys = {test["name"]: key_of(test, inputs) for test in tests}
+    memory.mkdir(parents=True, exist_ok=True)
+    (memory / KEYS).write_text(json.dumps(keys))
     count = 0
     names = []
     for test in tests:
@@ -46,14 +51,14 @@ def unchanged(tests: list[dict], memory: Path, inputs: str) -> tuple[int, list[s
         if not kept.is_file():
             continue
         key, passed = kept.read_text().split()
-        if key == key_of(test, inputs):
+        if key == keys[test["name"]]:
             count += int(passed)
             names.append(test["name"])
     return count, names
 
 
 def remember(tests: list[dict], memory: Path, inputs: str, junit: Path, reports: Path) -> None:
-    memory.mkdir(parents=True, exist_ok=True)
+    before = json.loads((memory / KEYS).read_text())
     ran = statuses(junit)
     for test in tests:
         if test["name"] not in ran:
@@ -62,9 +67,10 @@ def remember(tests: list[dict], memory: Path, inputs: str, junit: Path, reports:
         report = reports / f"{test['name']}_test.xml"
         if ran[test["name"]] != "run" or not report.exists():
             continue
-        passed, failed, _ = gtest_cases(report)
+        passed, failed, skipped = gtest_cases(report)
         key = key_of(test, inputs)
-        if passed > 0 and failed == 0 and key is not None:
+        # What was skipped may be possible next time; what was built meanwhile did not run.
+        if passed > 0 and failed + skipped == 0 and key is not None and key == before[test["name"]]:
             (memory / test["name"]).write_text(f"{key} {passed}\n")
 
 

@@ -24,11 +24,13 @@ class ProgramsTest(unittest.TestCase):
         self.tests = [{"name": "flow", "command": [str(self.program), "--all"]}]
         self.memory = self.build / "memory"
 
-    def run_once(self, status="run", cases=("", "", "<skipped/>"), inputs="inputs"):
+    def run_once(self, status="run", cases=("", ""), inputs="inputs", meanwhile=lambda: None):
         junit = self.build / "ctest.xml"
         junit.write_text(f'<testsuite><testcase name="flow" status="{status}"/></testsuite>')
         inner = "".join(f'<testcase name="c" status="run">{case}</testcase>' for case in cases)
         (self.build / "flow_test.xml").write_text(f"<testsuites><testsuite>{inner}</testsuite></testsuites>")
+        programs.unchanged(self.tests, self.memory, inputs)
+        meanwhile()
         programs.remember(self.tests, self.memory, inputs, junit, self.build)
 
     def unchanged(self, inputs="inputs"):
@@ -58,11 +60,21 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual(self.unchanged(inputs="others"), (0, []))
 
     def test_what_did_not_pass_runs_again(self):
-        for status, cases in (("fail", ("",)), ("run", ("", "<failure/>")), ("notrun", ("",)), ("run", ())):
+        for status, cases in (
+            ("fail", ("",)),
+            ("run", ("", "<failure/>")),
+            ("run", ("", "<skipped/>")),
+            ("notrun", ("",)),
+            ("run", ()),
+        ):
             with self.subTest(status=status, cases=cases):
                 self.run_once()
                 self.run_once(status, cases)
                 self.assertEqual(self.unchanged(), (0, []))
+
+    def test_what_was_built_while_it_ran_runs_again(self):
+        self.run_once(meanwhile=lambda: self.program.write_bytes(b"new"))
+        self.assertEqual(self.unchanged(), (0, []))
 
     def test_a_program_that_is_gone_runs_again(self):
         self.run_once()

@@ -33,21 +33,20 @@ count() { printf '%d %d %d %d\n' "$1" "$2" "$3" "${4:-0}" >>"$RESULTS/$STAGE.cou
 
 # ctest_folder FOLDER [CTEST OPTION]...: runs a build's tests; GoogleTest's cases are counted one by one.
 ctest_folder() {
-  local folder="$1" status=0 tally tests inputs
+  local folder="$1" status=0 tally tests inputs left
   local -a unchanged=() without=()
   shift
   tests="$RESULTS/$STAGE.programs.json"
   ctest --test-dir "$folder" --show-only=json-v1 "$@" >"$tests" || return 1
-  inputs="$(data_hash)$(environment_hash)"
-  if ! runs_again; then
-    read -ra unchanged < <("$PYTHON" tools/dev/programs.py unchanged "$PASSED/$STAGE" "$inputs" <"$tests")
-    if ((${#unchanged[@]} > 1)); then
-      echo "unchanged since they passed: ${unchanged[*]:1}"
-      count 0 0 0 "${unchanged[0]}"
-      without=(--exclude-regex "^($(IFS='|' && echo "${unchanged[*]:1}"))\$")
-      # Nothing may be left.
-      ctest --test-dir "$folder" --show-only "$@" "${without[@]}" | grep 'Test *#' >/dev/null || return 0
-    fi
+  inputs="$(data_hash | tr -d '\n')$(environment_hash)"
+  tally="$("$PYTHON" tools/dev/programs.py unchanged "$PASSED/$STAGE" "$inputs" <"$tests")" || return 1
+  read -ra unchanged <<<"$tally"
+  if ! runs_again && ((${#unchanged[@]} > 1)); then
+    echo "unchanged since they passed: ${unchanged[*]:1}"
+    count 0 0 0 "${unchanged[0]}"
+    without=(--exclude-regex "^($(IFS='|' && echo "${unchanged[*]:1}"))\$")
+    left="$(ctest --test-dir "$folder" --show-only "$@" "${without[@]}")" || return 1
+    [[ "$left" == *'Test '*'#'* ]] || return 0
   fi
   rm -rf "${RESULTS:?}/$STAGE.gtest" "$RESULTS/$STAGE.ctest.xml"
   # By absolute paths, because each test runs in its own folder. Tests take turns: some measure, many use all cores.
@@ -185,7 +184,7 @@ stage_python() {
     ATTNFLOW_WHEEL_PYTHON="$(wheel_python)" && ATTNFLOW_OTHER_PYTHONS="$(other_pythons)" || return 1
     export ATTNFLOW_WHEEL_PYTHON ATTNFLOW_OTHER_PYTHONS
   fi
-  once python "$(package_hash) $(program_hash) $(data_hash) $(tracked_hash python)" package_tests "$interpreter"
+  once python "$(package_hash) $(program_hash) $(data_hash) $interpreter" package_tests "$interpreter"
 }
 package_tests() {
   local status=0
@@ -205,7 +204,7 @@ stage_families() {
 stage_capture() {
   local interpreter
   interpreter="$(models_python)" && package_into "$interpreter" || return 1
-  PYTHON="$interpreter" once capture "$(package_hash) $(program_hash) $(data_hash) $(tracked_hash python)" \
+  PYTHON="$interpreter" once capture "$(package_hash) $(program_hash) $(data_hash)" \
     unittest_folder python/tests/capture
 }
 
@@ -223,7 +222,7 @@ pages_hash() { { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256s
 stage_viewer() {
   local pages="$ROOT/$RESULTS/$STAGE.pages"
   sample_pages "$pages"
-  ATTNFLOW_HTML="$pages" once viewer "$(pages_hash "$pages" 'attnflow/**/*.json' tests/golden)" page_tests
+  ATTNFLOW_HTML="$pages" once viewer "$(pages_hash "$pages" 'attnflow/**/*.json' tests/golden docs)" page_tests
 }
 page_tests() {
   local log="$RESULTS/$STAGE.json" status=0 tally

@@ -1,5 +1,7 @@
 #include "attnflow/model/torch/layer_store.h"
 
+#include <c10/core/InferenceMode.h>
+
 #include <utility>
 
 #include "attnflow/model/torch/split_work.h"
@@ -16,6 +18,7 @@ LayerStore::LayerStore(std::size_t layers, Make make, bool all) : layers_(layers
 LayerStore::Layer LayerStore::get(std::size_t index, std::optional<std::size_t> next) const {
   if (!all_.empty()) return all_[index];
   const std::scoped_lock lock(changing_);
+  const c10::InferenceMode normal(false);  // a layer made for a forward pass may serve a backward pass
   if (!last_ || last_->index != index) {
     last_.reset();  // its memory serves the next one
     if (coming_ && coming_->index == index) {

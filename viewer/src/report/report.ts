@@ -202,10 +202,11 @@ export class Report {
 
   /** The aggregation that the page shows first, as figures do (leading_method() in attnflow/report/report.h). */
   get leadingMethod(): Method {
-    const overRelevance = this.mixing.rule === "contained-normalized";
-    const order: Method[] = [overRelevance ? "flow" : "rollout", "rollout"];
+    const generation = this.document.generation !== undefined;
+    const byFlow = !generation && this.mixing.rule === "contained-normalized";
+    const order: Method[] = [byFlow ? "flow" : "rollout", "rollout"];
     const scored = this.methods.filter((method) => !isScore(method));
-    return order.find((method) => scored.includes(method)) ?? scored.at(-1) ?? this.methods[0] ?? "raw";
+    return order.find((method) => scored.includes(method)) ?? scored.at(generation ? 0 : -1) ?? this.methods[0] ?? "raw";
   }
 
   /** Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). */
