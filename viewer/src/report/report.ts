@@ -205,7 +205,7 @@ export class Report {
     const generation = this.document.generation !== undefined;
     const byFlow = !generation && this.mixing.rule === "contained-normalized";
     const order: Method[] = [byFlow ? "flow" : "rollout", "rollout"];
-    const scored = this.methods.filter((method) => !isScore(method));
+    const scored: Method[] = this.methods.filter((method) => !isScore(method));
     return order.find((method) => scored.includes(method)) ?? scored.at(generation ? 0 : -1) ?? this.methods[0] ?? "raw";
   }
 
