@@ -206,7 +206,9 @@ export class Report {
     const byFlow = !generation && this.mixing.rule === "contained-normalized";
     const order: Method[] = [byFlow ? "flow" : "rollout", "rollout"];
     const scored: Method[] = this.methods.filter((method) => !isScore(method));
-    return order.find((method) => scored.includes(method)) ?? scored.at(generation ? 0 : -1) ?? this.methods[0] ?? "raw";
+    return (
+      order.find((method) => scored.includes(method)) ?? scored.at(generation ? 0 : -1) ?? this.methods[0] ?? "raw"
+    );
   }
 
   /** Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). */
