@@ -61,7 +61,7 @@ test("shares are written as none or all only where they are", () => {
 });
 
 test("a decoder's first token takes most of a row that has two tokens and more than twice of the other", () => {
-  const report = { m: 3, model: { causal: true } } as Report;
+  const report = { m: 3, model: { causal: true }, mixing: { rule: "convex" } } as Report;
   const of = (row: number[], output = 2) => takesMost(report, Float64Array.from(row), 0, output);
   expect([of([0.9]), of([0.9, 0.1], 0), of([0.9, 0.1], 1), of([0.9, 0.1])]).toEqual([false, false, true, true]);
   expect([of([0.5, 0.25, 0.25]), of([0.51, 0.25, 0.24])]).toEqual([false, true]);
