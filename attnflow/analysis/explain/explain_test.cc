@@ -40,6 +40,7 @@ class MadeUpModel : public TextModel {
     if (head == ModelHead::kClassification) info_.labels = {"no", "yes"};
   }
   const ModelInfo& info() const override { return info_; }
+  bool has_terms() const override { return false; }
   ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
     given = input.ids;
     stack = random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
