@@ -11,12 +11,12 @@ PASSED=build/passed
 tracked_hash() { source_files "$@" | tr '\n' '\0' | xargs -0 -r sha256sum | sha256sum | cut -d' ' -f1; }
 
 # Of the environment: inputs that tests are given, filters of tests, the interpreter (whose path tells its packages), and
-# the system's libraries that the backend of libtorch loads.
+# the system's libraries that the backend of libtorch loads (not those that the build puts in place of some of them).
 environment_hash() {
   {
     env | grep -E '^(ATTNFLOW|GTEST|OPENBLAS)_' | sort
     echo "$TIER $PYTHON"
-    ldd build/release/bin/libattnflow_torch.so 2>/dev/null | awk '$3 ~ /^\// { print $3 }' | xargs -r stat -L -c '%n %s %Y'
+    ldd build/release/bin/libattnflow_torch.so 2>/dev/null | awk '$3 ~ /^\/(usr|lib)/ { print $3 }' | xargs -r stat -L -c '%n %s %Y'
   } | sha256sum | cut -d' ' -f1
 }
 
