@@ -16,7 +16,7 @@ environment_hash() {
   {
     env | grep -E '^(ATTNFLOW|GTEST|OPENBLAS)_' | sort
     echo "$TIER $PYTHON"
-    ldd build/release/bin/libattnflow_torch.so 2>/dev/null | awk '$3 ~ /^\/(usr|lib)/ { print $3 }' | xargs -r stat -L -c '%n %s %Y'
+    { ldd build/release/bin/libattnflow_torch.so 2>/dev/null || true; } | awk '$3 ~ /^\/(usr|lib)/ { print $3 }' | xargs -r stat -L -c '%n %s %Y'
   } | sha256sum | cut -d' ' -f1
 }
 
