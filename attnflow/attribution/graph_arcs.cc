@@ -46,7 +46,8 @@ class MixedWeights {
     }
   }
 
-  // What passes through a position of `mass` (a share of what the output tokens carry) after a layer.
+  // Returns the part of `mass` that a position passes on after a layer. Over relevance, masses are shares of what the
+  // output tokens carry.
   double passed(std::size_t layer, std::size_t from, double mass) const {
     return carried_ ? std::min(mass, carried_->carried(layer, from) / scale_) : mass;
   }

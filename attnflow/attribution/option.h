@@ -42,7 +42,7 @@ enum class OptionForm : std::uint8_t {
   kIds,           // whole numbers in the given order
 };
 
-// Who takes an option: the command line ("Command"), the server ("Request") or others.
+// An option is taken by the command line ("Command"), the server ("Request") or others.
 enum OptionUse : unsigned {
   kExplainCommand = 1U << 0U,
   kExplainRequest = 1U << 1U,
@@ -75,7 +75,7 @@ struct NumberRange {
 // Columns that most rows leave at their defaults.
 struct OptionDetails {
   const char* group = "Analysis";  // heading in --help
-  const char* type = nullptr;      // placeholder in --help; nullptr: from the value's type
+  const char* type = nullptr;      // the value's name in --help; nullptr: from its type
   const char* letter = nullptr;    // "-n"
   OptionForm form = OptionForm::kPlain;
   std::vector<const char*> words = {};  // allowed texts; empty: any

@@ -23,7 +23,7 @@
 
 namespace attnflow {
 
-// What final values are divided by (graph/normalize.h).
+// The divisor of final values (graph/normalize.h).
 enum class Normalization : std::uint8_t { kNone, kRow, kReceptiveField };
 
 struct Query {

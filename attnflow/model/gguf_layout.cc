@@ -28,7 +28,7 @@ using Json = nlohmann::json;
 constexpr double kMaxLength = 0x1p31;  // of any text, in tokens
 constexpr std::uint32_t kFloat32 = 0;  // in ggml's types
 
-// What an architecture has that the row of its model type (decoder_architecture.h) does not say.
+// A trait of an architecture that the row of its model type (decoder_architecture.h) does not state.
 enum class Peculiarity {
   kNone,
   kPairedRotary,   // rotary pairs are adjacent
@@ -97,7 +97,7 @@ constexpr bool is_off_at_zero(std::string_view setting) {
 struct Part {
   std::string_view name;  // GGUF's name; for a layer, between "blk.3." and ".weight" or ".bias"
   std::string_view DecoderNames::*theirs;
-  std::string_view letter = {};  // its placeholder letter
+  std::string_view letter = {};  // fills the {0} of a name: q, k or v
 };
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},

@@ -4,10 +4,10 @@
 // the architecture's name (llama.block_count). The architectures that both libllama and the torch backend run:
 //   gpt2, llama (with SmolLM2 and Mistral), qwen2, qwen3, smollm3, granite, olmo2, gemma, gemma2, gemma3, phi2, phi3,
 //   starcoder2, stablelm, gptneox, falcon, bloom, command-r (cohere), cohere2
-// What a file does not say is what libllama computes: all windows but every second (gemma2), fourth (cohere2) or sixth
-// (gemma3) layer, rotation in all but every fourth (smollm3), scores divided by sqrt(hidden / heads) in the largest
-// Gemma 2 and 3. Two things are approximations there and exact here: GELU in gptneox and falcon, where libllama has its
-// tanh form; and phi3's window, which config.json keeps and libllama ignores, as do `settings` below.
+// Where a file does not state a setting, libllama decides it: windows in all but every second (gemma2), fourth
+// (cohere2) or sixth (gemma3) layer, rotation in all but every fourth (smollm3), scores divided by sqrt(hidden / heads)
+// in the largest Gemma 2 and 3. Two things are approximations there and exact here: GELU in gptneox and falcon, where
+// libllama has its tanh form; and phi3's window, which config.json keeps and libllama ignores, as do `settings` below.
 // Tensors keep their values but not their order:
 //   llama, smollm3, granite   Rotary embedding rotates pairs of a query's (or key's) d numbers. GGUF stores a pair as
 //                             neighbors, (2i, 2i + 1), Hugging Face at (i, i + d/2): row h d + 2i + j of a query or key

@@ -69,7 +69,7 @@ def remember(tests: list[dict], memory: Path, inputs: str, junit: Path, reports:
             continue
         passed, failed, skipped = gtest_cases(report)
         key = key_of(test, inputs)
-        # What was skipped may be possible next time; what was built meanwhile did not run.
+        # A skipped test may be possible next time, and a program that was built meanwhile has not run.
         if passed > 0 and failed + skipped == 0 and key is not None and key == before[test["name"]]:
             (memory / test["name"]).write_text(f"{key} {passed}\n")
 

@@ -158,7 +158,7 @@ mutations() {
 }
 stage_mutate() { once mutate "$(program_hash) $(data_hash)" mutations; }
 
-# Of whatever the Python package is made of.
+# Hashes the sources of the Python package.
 package_hash() { tracked_hash ':!docs' ':!tests' ':!python/tests' ':!attnflow/**/*_test.cc' ':!viewer/test' ':!training'; }
 
 # package_into PYTHON: builds the Python package as `pip install .` does, but where what it needs to be built is there, and
@@ -215,7 +215,7 @@ sample_pages() {
   build/release/attnflow/draw/attnflow_sample_html "$1"
 }
 
-# pages_hash FOLDER: of the sample pages and whatever the tests of pages read beside them.
+# pages_hash FOLDER PATTERN...: hashes the sample pages and the files that the tests of pages read beside them.
 pages_hash() { { (cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum) && tracked_hash viewer "${@:2}"; } | sha256sum; }
 
 # The numbers of the html page, and the page itself, without a browser.
@@ -259,7 +259,6 @@ browser_tests() {
   return "$status"
 }
 
-# The headers' own tests compile each; with the libraries it is the rest.
 stage_consumer() { once consumer "$(package_hash) $(data_hash)" unittest_folder tests/consumer; }
 
 # Each linter is one check.

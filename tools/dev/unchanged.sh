@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What need not be tested again. Sourced by tools/dev/test.sh.
+# Leaves out tests whose inputs have not changed since they passed. Sourced by tools/dev/test.sh.
 #
 # A part of a stage that passed passes again if everything it reads is the same: the programs and libraries of the build,
 # files of the repository, and the environment by which tests find other inputs. Its key is a hash of these. A clone that
@@ -7,10 +7,10 @@
 
 PASSED=build/passed
 
-# tracked_hash PATTERN...: of the names and contents of files of the repository, committed or not.
+# tracked_hash PATTERN...: hashes the names and contents of files of the repository, committed or not.
 tracked_hash() { source_files "$@" | tr '\n' '\0' | xargs -0 -r sha256sum | sha256sum | cut -d' ' -f1; }
 
-# Of the environment: inputs that tests are given, filters of tests, the interpreter (whose path tells its packages), and
+# Hashes the environment: inputs that tests are given, filters of tests, the interpreter (whose path tells its packages), and
 # the system's libraries that the backend of libtorch loads (not those that the build puts in place of some of them).
 environment_hash() {
   {
@@ -20,13 +20,13 @@ environment_hash() {
   } | sha256sum | cut -d' ' -f1
 }
 
-# Of whatever tests read beside what is compiled: golden files, documents, examples, tools. Two sources are read as texts.
+# Hashes the files that tests read beside compiled code: golden files, documents, examples, tools. Two sources are read as texts.
 data_hash() {
   tracked_hash ':!attnflow/**/*.cc' ':!attnflow/**/*.h' ':!viewer/src' ':!python/binding' ':!training' ':!rust'
   tracked_hash attnflow/attribution/note_texts.cc attnflow/serve/api.cc
 }
 
-# Of the commands and the backends of the release build.
+# Hashes the commands and the backends of the release build.
 program_hash() {
   sha256sum build/release/bin/attnflow build/release/bin/attnflow_command_runner build/release/bin/libattnflow_*.so \
     build/release/attnflow/draw/attnflow_sample_documents | sha256sum | cut -d' ' -f1
@@ -46,7 +46,7 @@ once() {
   "${@:3}" || return 1
   read -r passed failed skipped < <(tail -n "+$((before + 1))" "$RESULTS/$STAGE.count" |
     awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
-  # What was skipped may be possible next time.
+  # A skipped test may be possible next time.
   ((failed + skipped == 0 && passed > 0)) || return 0
   mkdir -p "${kept%/*}"
   echo "$key $passed" >"$kept"

@@ -1,4 +1,4 @@
-// What a view provides for its card's export menu: functions, so that nothing is drawn before the user asks for a file.
+// A view gives its card's export menu functions, so that nothing is drawn before the user asks for a file.
 // See viewer/README.md, "Export".
 
 /** A view's numbers, as saved in CSV and JSON. */
