@@ -387,6 +387,8 @@ std::string degeneracy_note(const FigureData& data, Method method, const std::ve
                             std::optional<std::size_t> row) {
   const Tensor<std::uint8_t>& flags = data.report.flow_degenerate;
   if (!data.options.notes || method != Method::kFlow || flags.empty()) return "";
+  // Over relevance such a value answers the question; the report's note says what it is.
+  if (mixing_info(data.report.settings.mixing).rule == ResidualRule::kContainedNormalized) return "";
   const std::size_t first_row = row.value_or(0);
   const std::size_t end_row = row ? *row + 1 : flags.extent(1);
   std::size_t flagged = 0;

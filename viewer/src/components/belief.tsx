@@ -111,7 +111,9 @@ function LittleRanked() {
 /** For flow: how many of the values say nothing about the layers in between. */
 function FlowBelief() {
   const viewer = useViewer();
-  const found = degenerateIn(viewer.degenerate(), viewer.row(), viewer.state.counts.value);
+  // Over relevance such a value answers the question; the report's note says what it is.
+  const overRelevance = viewer.report.mixing.rule === "contained-normalized";
+  const found = overRelevance ? null : degenerateIn(viewer.degenerate(), viewer.row(), viewer.state.counts.value);
   const within = spreadWords(viewer.endsOf(viewer.degenerate() && viewer.row()));
   const together = within && (
     <p class="belief" id="flow-spread" data-level="none">
