@@ -98,6 +98,7 @@ function(attnflow_dependencies)
     PRIVATE $<BUILD_INTERFACE:attnflow_flags> fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> PkgConfig::libzip
             PkgConfig::hwy PkgConfig::zlib PkgConfig::utf8proc)
   attnflow_compile(attnflow_core PRECOMPILED)
+  set_target_properties(attnflow_core PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
 # The settings that determine build time (docs/building.md has the measurements).
@@ -169,6 +170,20 @@ function(attnflow_compile target)
   if(arg_PRECOMPILED)
     attnflow_precompile(${target} attnflow_precompiled precompiled.h OPTIONS ${ATTNFLOW_COLD_OPTIONS})
   endif()
+endfunction()
+
+# attnflow_batch_module(<module> <source>...): puts the module's cold sources into batches of their own. A batch with
+# sources of two modules would link one into the tests of the other, which would run again after any change to it.
+function(attnflow_batch_module module)
+  set(count 0)
+  foreach(source ${ARGN})
+    get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
+    if(NOT alone AND ATTNFLOW_BATCH GREATER 0)
+      math(EXPR batch "${count} / ${ATTNFLOW_BATCH}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${module}_${batch})
+      math(EXPR count "${count} + 1")
+    endif()
+  endforeach()
 endfunction()
 
 # attnflow_compile_tests(<target>): compiles a test program in small batches (each file has its own namespace, because
@@ -313,6 +328,7 @@ function(attnflow_core_module module)
   attnflow_hot_sources(${sources})
   attnflow_slow_sources(${sources})
   target_sources(attnflow_core PRIVATE ${sources})
+  attnflow_batch_module(${module} ${sources})
   attnflow_tests(${module})
   attnflow_benchmarks(${module})
   attnflow_fuzzers(${module})

@@ -4,8 +4,8 @@ Installs the core-only build into a temporary folder and builds the project next
 """
 
 import re
+import shutil
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -74,9 +74,12 @@ class HeaderExamplesTest(unittest.TestCase):
 class ConsumerTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        temporary = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(temporary.cleanup)
-        cls.folder = Path(temporary.name)
+        # The same folder each time, so that the compiler cache knows what includes nothing that changed.
+        cls.folder = ROOT / "build" / "consumer-test"
+        shutil.rmtree(cls.folder, ignore_errors=True)
+        cls.folder.mkdir(parents=True)
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cache = shutil.which("ccache")
         cls.prefix = cls.folder / "prefix"
         # With exactly the options of the release build, so that the compiler cache knows the objects.
         run("cmake", "--preset", "consumer", "-DATTNFLOW_WERROR=ON")
@@ -104,6 +107,7 @@ class ConsumerTest(unittest.TestCase):
             *("cmake", "-G", "Ninja", "-S", HERE, "-B", cls.build, "-DCMAKE_BUILD_TYPE=Release"),
             *(f"-DCMAKE_PREFIX_PATH={cls.prefix}", f"-DEXAMPLES={';'.join(sources)}"),
             f"-DHEADERS={';'.join(cls.headers)}",
+            *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={cache}"] if cache else []),
             f"-DHEADER_EXAMPLES={';'.join(str(path) for path in sorted(program.iterdir()))}",
         )
 
