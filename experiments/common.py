@@ -111,9 +111,10 @@ class Program:
         return shown, time.monotonic() - begin, result.stdout
 
     def explain(self, text, names, *options):
-        """`attnflow explain TEXT` into the files NAMES of the output folder."""
+        """`attnflow explain TEXT`, by default over the paper's attention, into the files NAMES of the output folder."""
         outputs = [word for name in names for word in ("-o", inside(self.out / name))]
-        self.run("explain", text, *options, *outputs)
+        mixing = [] if "--mixing" in options else ["--mixing", "attention"]
+        self.run("explain", text, *options, *mixing, *outputs)
         for name in names:
             print(inside(self.out / name))
 

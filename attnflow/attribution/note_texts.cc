@@ -367,8 +367,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kDefaultMixing, "default-mixing", "mixing reason", "Built from {mixing}, not attention weights ({reason}).",
      "--mixing attention shows the paper's attention."},
     {Code::kDefaultAttention, "default-attention", "",
-     "Built from attention weights, which rarely show what a decoder's prediction depends on: relevance, the default "
-     "for decoders, is not available for this model or would take long here.",
+     "Built from attention weights, which rarely show what a prediction depends on: relevance, the default for "
+     "predictions, is not available for this model or would take long here.",
      "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "

@@ -66,8 +66,9 @@ std::vector<SettingOption> make_table() {
           "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"),
       option<&Settings::against>(
           "against", kPrediction,
-          "What --target is compared with: a class or token, whose logit is subtracted; rest (all others); "
-          "none (the logit alone); auto (of tokens the next most probable, of classes all others)"),
+          "What --target is compared with, whose mean logit is subtracted: a class or token, or several, separated by "
+          "commas; next10 (the ten next most probable); rest (all others); none (the logit alone); auto (of tokens the "
+          "next most probable, of classes all others)"),
       option<&Settings::heads>("heads", kAll,
                                "How to combine a layer's heads: mean, max, min, or the index of a single head",
                                {.form = OptionForm::kNumberToo}),
@@ -123,7 +124,7 @@ std::span<const SettingOption> setting_options() {
 Settings default_settings(OptionUse use) {
   Settings settings;
   const bool generates = (use & kForGenerate) != 0;
-  if (generates || (use & kForExplain) != 0) settings.mixing = Mixing::kAuto;
+  if (generates || (use & (kForExplain | kForImage)) != 0) settings.mixing = Mixing::kAuto;
   if (generates) settings.methods = {Method::kRaw, Method::kRollout};
   return settings;
 }

@@ -166,7 +166,7 @@ void run_explain(ExplainArguments& arguments) {
 void add_explain_command(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
   Settings& settings = arguments->options.settings;
-  settings.mixing = Mixing::kAuto;
+  settings = default_settings(kExplainCommand);
   CLI::App* command = app.add_subcommand("explain", "Show which input tokens each output token of a text depends on");
   command->add_option("TEXT", arguments->text, "Text to explain; - reads it from standard input");
   add_multiline(command, arguments->multiline);

@@ -112,6 +112,7 @@ void run_image(ImageArguments& arguments) {
 void add_image_command(CLI::App& app) {
   auto arguments = std::make_shared<ImageArguments>();
   Settings& settings = arguments->options.settings;
+  settings = default_settings(kImageCommand);
   CLI::App* command = app.add_subcommand("image", "Show which patches of an image a vision model depends on");
   command->add_option("PICTURE", arguments->picture, "PNG, JPEG or WebP image")->required();
   command->add_option("--model", arguments->model, fmt::format("Folder of a {}, or a built-in model", kVisionFamilies))

@@ -22,7 +22,7 @@ std::optional<std::size_t> number_below(std::size_t limit, std::string_view digi
 
 std::vector<std::string> keywords_and(const std::vector<std::string>& labels, std::string_view option) {
   std::vector<std::string> names = {"auto"};
-  if (option == "against") names.insert(names.end(), {"rest", "none"});
+  if (option == "against") names.insert(names.end(), {"rest", "none", "next10"});
   names.insert(names.end(), labels.begin(), labels.end());
   return names;
 }
@@ -50,7 +50,7 @@ void refuse_keyword(const std::string& option, const std::string& asked) {
   if (option == "target" && word == "auto") meant = "; did you mean auto?";
   throw internal::usage_error(
       "--{}: expected auto,{} a word or id:N, found '{}'{} For the word itself, write ' {}' with a space before it",
-      option, option == "against" ? " rest, none," : "", asked, meant.empty() ? "." : meant, asked);
+      option, option == "against" ? " next10, rest, none," : "", asked, meant.empty() ? "." : meant, asked);
 }
 
 std::size_t token_named(const char* option, const std::string& asked, const TargetNames& names,
@@ -85,8 +85,31 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
 }
 
 // `usual`: the value of --against auto; `what`: class or token, for messages; named(option, asked): its number.
+// "next10": 10; nothing for other texts.
+std::optional<std::size_t> next_of(std::string_view against) {
+  constexpr std::string_view kNext = "next";
+  if (!against.starts_with(kNext)) return std::nullopt;
+  const std::optional<std::size_t> count = internal::parse_number(against.substr(kNext.size()));
+  return count && *count > 0 ? count : std::nullopt;
+}
+
+// The names in a list, "his,her"; a name alone may have commas.
+std::vector<std::string> listed(const std::string& against, const TargetNames* names) {
+  const bool is_name = names == nullptr ? false : names->of_class && label_named(against, names->labels).has_value();
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; !is_name;) {
+    const std::size_t end = against.find(',', begin);
+    parts.push_back(against.substr(begin, end == std::string::npos ? end : end - begin));
+    if (parts.back().find_first_not_of(' ') == std::string::npos) break;  // a comma is a token itself
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+  return {against};
+}
+
 template <typename Named>
-AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named) {
+AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named,
+                        const TargetNames* names) {
   using Against = AskedTarget::Against;
   AskedTarget target;
   if (settings.target != "auto") target.label = named("target", settings.target);
@@ -95,13 +118,22 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
     if (!settings.weights_by_gradient()) target.against = usual;
   } else if (against == "rest") {
     target.against = Against::kRest;
+  } else if (const auto next = next_of(against)) {
+    target.against = Against::kNext;
+    target.next = *next;
   } else if (against != "none") {
-    target.against = Against::kLabel;
-    target.other = named("against", against);
-  }
-  if (target.against == Against::kLabel && target.label == target.other) {
-    throw internal::usage_error("--against: expected a {} other than --target {}, found {}", what, settings.target,
-                                against);
+    target.against = Against::kLabels;
+    for (const std::string& name : listed(against, names)) {
+      const std::size_t other = named("against", name);
+      if (target.label == other) {
+        throw internal::usage_error("--against: expected a {} other than --target {}, found {}", what, settings.target,
+                                    against);
+      }
+      if (std::find(target.others.begin(), target.others.end(), other) != target.others.end()) {
+        throw internal::usage_error("--against: expected each {} once, found {} again", what, name);
+      }
+      target.others.push_back(other);
+    }
   }
   return target;
 }
@@ -131,12 +163,13 @@ AskedTarget asked_target(const Settings& settings, const TargetNames& names, std
   const auto named = [&](const char* option, const std::string& asked) {
     return names.of_class ? class_named(option, asked, names) : token_named(option, asked, names, notes);
   };
-  return asked_among(settings, usual_against(names.of_class), names.of_class ? "class" : "token", named);
+  return asked_among(settings, usual_against(names.of_class), names.of_class ? "class" : "token", named, &names);
 }
 
 AskedTarget asked_begin(const Settings& settings, std::size_t tokens) {
-  return asked_among(settings, usual_against(/*of_class=*/true), "token",
-                     [&](const char* option, const std::string& asked) { return token_at(option, asked, tokens); });
+  return asked_among(
+      settings, usual_against(/*of_class=*/true), "token",
+      [&](const char* option, const std::string& asked) { return token_at(option, asked, tokens); }, nullptr);
 }
 
 }  // namespace attnflow

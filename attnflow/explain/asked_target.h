@@ -1,7 +1,8 @@
 // Resolves --target and --against for any model that predicts something.
 //
 // Classes are named by label (exactly, or differing only in case), by number, or by id:N if labels are numbers; tokens
-// by a word as it would follow a space, or by id:N. Keywords (auto, none, rest) as names need a leading space.
+// by a word as it would follow a space, or by id:N. Keywords (auto, none, rest, next10) as names
+// need a leading space. --against also takes names separated by commas.
 #pragma once
 
 #include <cstddef>

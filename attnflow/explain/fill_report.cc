@@ -249,8 +249,10 @@ TokenGroups merge_words(Report& report, std::size_t& output) {
   if (report.target && report.target->position) report.target->position = word_of(*report.target->position);
   if (report.target && report.target->kind == "answer") {  // whose labels are positions
     report.target->index = word_of(report.target->index);
-    if (report.target->against && report.target->against->index) {
-      report.target->against->index = word_of(*report.target->against->index);
+    if (report.target->against) {
+      ReportAgainst& against = *report.target->against;
+      if (against.index) against.index = word_of(*against.index);
+      for (ReportOther& other : against.others) other.index = word_of(other.index);
     }
   }
   for (ReportReferent& referent : report.referents) referent.tokens = {word_of(referent.tokens.front())};

@@ -1,6 +1,9 @@
 #include "attnflow/explain/mixing_choice.h"
 
+#include <algorithm>
 #include <string>
+
+#include "attnflow/attribution/resolve.h"
 
 namespace attnflow {
 namespace {
@@ -11,20 +14,18 @@ constexpr double kPassesOfRelevance = 4.0;
 constexpr double kPassesOfContributions = 4.0;
 
 bool is_about_attention(const Settings& settings, const DefaultQuestion& question) {
-  using Kind = OutputToken::Kind;
   const Settings usual;
-  const bool of_last = settings.output_token.kind == Kind::kAuto || settings.output_token.kind == Kind::kLast;
-  return settings.heads != usual.heads || settings.residual != usual.residual || question.only_row || !of_last;
+  return settings.heads != usual.heads || settings.residual != usual.residual || question.only_row;
 }
 
-// Whether attention would fail to answer a decoder's question.
-bool asks_of_decoder(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
-  return facts.causal && facts.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
+// Whether attention would fail to answer the question.
+bool asks_why(const Settings& settings, const DefaultQuestion& question) {
+  return question.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
 }
 
 Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
   if (names_prediction(settings)) return Mixing::kRelevance;
-  if (!asks_of_decoder(facts, settings, question)) return Mixing::kAttention;
+  if (!asks_why(settings, question)) return Mixing::kAttention;
   const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
   const double limit = question.predictions > 1 ? kWorkOfMany : kWorkOfOne;
   if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= limit &&
@@ -40,6 +41,23 @@ Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const
 
 }  // namespace
 
+bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& input, std::size_t last) {
+  using Kind = OutputToken::Kind;
+  const OutputToken& asked = settings.output_token;
+  if (at == PredictsAt::kNowhere || asked.kind == Kind::kAll) return false;
+  if (at == PredictsAt::kAnyToken) return true;
+  const bool causal = at == PredictsAt::kLastToken;
+  if (at == PredictsAt::kAnswer || causal) {
+    if (asked.kind == Kind::kAuto) return true;
+    if (!causal) return false;
+  }
+  std::vector<Note> notes;  // the report has them
+  const std::size_t position = resolve_output_token(asked, input, causal, settings.words, notes);
+  if (causal) return position == last;
+  if (at == PredictsAt::kMask) return is_mask_piece(input.tokens[position].text);
+  return position == 0 && input.tokens[position].special;
+}
+
 bool names_prediction(const Settings& settings) {
   return (settings.target != "auto" || settings.against != "auto") && !settings.explains_prediction();
 }
@@ -50,11 +68,11 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(facts, settings, question);
   if (settings.mixing == Mixing::kAttention) {
-    if (asks_of_decoder(facts, settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
+    if (asks_why(settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
     return;
   }
   const char* const reason = for_target                              ? "because a target is named"
-                             : settings.mixing == Mixing::kRelevance ? "the default for decoders"
+                             : settings.mixing == Mixing::kRelevance ? "the default for predictions"
                              : question.as_it_runs ? "the default where values are shown as the text is written"
                                                    : "relevance, which shows more surely what the prediction depends "
                                                      "on, is not available or would take long here";

@@ -1,13 +1,14 @@
 // Resolves Mixing::kAuto for any model: edges that answer the question, if they take at most about a minute.
 //
-// Encoders and vision models keep the attention of Abnar and Zuidema. In decoders, attention as edges ranks the
-// deciding word no better than chance (docs/edges.md). The first possible mixing applies:
+// Attention as edges, as in Abnar and Zuidema, ranks the word that decides a prediction no better than chance
+// (docs/edges.md). The first possible mixing applies:
 //
-//     relevance    for the next token or the text's class, if the model has gradients; for every model if --target or
-//                  --against names something that nothing else explains;
-//     alti         in decoders for which that would take longer, and while a text is written;
-//     attention    if that would take longer, too, and for options meaningful for attention only: one head, max or min
-//                  over heads, a given residual, one row without matrices, or a position other than the last.
+//     relevance    if the output token is one where the model predicts something (a class, a masked word, the next
+//                  token), and it has gradients; always if --target or --against names something that nothing else
+//                  explains;
+//     alti         if that would take longer, and while a text is written;
+//     attention    if that would take longer, too; where nothing is predicted; and for options meaningful for
+//                  attention only: one head, max or min over heads, a given residual, one row without matrices.
 //
 // The limits count operations, not time, so that the same input gives the same edges everywhere.
 #pragma once
@@ -17,6 +18,7 @@
 #include <functional>
 #include <vector>
 
+#include "attnflow/attribution/input.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
 
@@ -27,16 +29,22 @@ namespace attnflow {
 inline constexpr double kWorkOfOne = 6e12;
 inline constexpr double kWorkOfMany = 1e12;
 
+// The token where a model makes its prediction. A named token may be another, whose state alone can be explained.
+enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer };
+
+// Whether the output token asked for is one. `last`: where a decoder reads the text's class, or what follows it. Throws
+// Error(kUsage) for a token that the input does not have.
+bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& input, std::size_t last);
+
 struct DefaultQuestion {
   std::size_t tokens = 0;       // in the longest input
   std::size_t predictions = 1;  // number explained
+  bool predicts = true;         // the model predicts something at the output token
   bool only_row = false;        // no matrices, only one output token's rows
   bool as_it_runs = false;      // compute values while the model runs
 };
 
 struct DefaultFacts {
-  bool causal = false;
-  bool predicts = false;  // it has a head that scores something
   std::uint64_t parameters = 0;
   bool has_terms = false;
   std::function<bool()> has_gradients = {};  // called only if gradients would be used

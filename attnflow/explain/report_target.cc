@@ -3,21 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "attnflow/base/format_error.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow {
 namespace {
-
-std::size_t largest(std::span<const float> logits, std::optional<std::size_t> but = std::nullopt) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (i != but && (!best || logits[i] > logits[*best])) best = i;
-  }
-  return best.value_or(0);
-}
 
 void check_logits(std::span<const float> logits, std::size_t label) {
   if (label >= logits.size()) {
@@ -29,10 +25,43 @@ void check_logits(std::span<const float> logits, std::size_t label) {
   }
 }
 
+// The `count` outputs with the largest logits but those left out, the largest first; of equal ones, the first.
+std::vector<std::size_t> largest(std::span<const float> logits, std::size_t count,
+                                 std::span<const std::size_t> left_out) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::find(left_out.begin(), left_out.end(), i) == left_out.end()) places.push_back(i);
+  }
+  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(std::min(count, places.size()));
+  std::partial_sort(places.begin(), middle, places.end(), [&](std::size_t a, std::size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  });
+  places.erase(middle, places.end());
+  return places;
+}
+
+std::size_t target_of(const AskedTarget& asked, std::span<const float> logits) {
+  if (asked.label) return *asked.label;
+  if (!asked.candidates.empty()) {
+    for (const std::size_t candidate : asked.candidates) check_logits(logits, candidate);
+    return *std::max_element(asked.candidates.begin(), asked.candidates.end(),
+                             [&](std::size_t a, std::size_t b) { return logits[a] < logits[b]; });
+  }
+  // The best one that it is not compared with.
+  const std::vector<std::size_t> best = largest(logits, 1, asked.others);
+  return best.empty() ? 0 : best.front();
+}
+
 }  // namespace
 
 AskedTarget::Against usual_against(bool of_class) {
-  return of_class ? AskedTarget::Against::kRest : AskedTarget::Against::kBest;
+  return of_class ? AskedTarget::Against::kRest : AskedTarget::Against::kNext;
+}
+
+void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std::int64_t> candidates) {
+  if (candidates.size() < 2) return;
+  for (const std::int64_t candidate : candidates) asked.candidates.push_back(static_cast<std::size_t>(candidate));
+  if (settings.against == "auto" && !settings.weights_by_gradient()) asked.against = AskedTarget::Against::kLabels;
 }
 
 ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std::span<const float> logits,
@@ -41,10 +70,7 @@ ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std
   check_logits(logits, asked.label.value_or(0));
   ReportTarget target;
   target.kind = kind;
-  // Without a named target, this is the best logit other than the one compared with.
-  std::optional<std::size_t> excluded;
-  if (asked.against == Against::kLabel) excluded = asked.other;
-  target.index = asked.label ? *asked.label : largest(logits, excluded);
+  target.index = target_of(asked, logits);
   target.label = name(static_cast<std::int64_t>(target.index));
   target.logit = static_cast<double>(logits[target.index]);
   target.position = position;
@@ -56,23 +82,42 @@ ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std
     other.logit = (sum - target.logit) / static_cast<double>(logits.size() - 1);
     return target;
   }
-  const std::size_t index = asked.against == Against::kLabel ? asked.other : largest(logits, target.index);
-  check_logits(logits, index);
-  other.index = index;
-  other.label = name(static_cast<std::int64_t>(index));
-  other.logit = static_cast<double>(logits[index]);
+  std::vector<std::size_t> others = asked.others.empty() ? asked.candidates : asked.others;
+  if (asked.against != Against::kLabels)
+    others = largest(logits, asked.against == Against::kRest ? 1 : asked.next, std::array{target.index});
+  std::erase(others, target.index);
+  for (const std::size_t index : others) {
+    check_logits(logits, index);
+    const auto logit = static_cast<double>(logits[index]);
+    other.others.push_back({name(static_cast<std::int64_t>(index)), index, logit});
+    other.logit += logit / static_cast<double>(others.size());
+  }
+  if (others.size() == 1) {
+    other.index = others.front();
+    other.label = other.others.front().label;
+    other.others.clear();
+  }
   return target;
+}
+
+std::string against_words(const ReportAgainst& against) {
+  if (against.index) return against.label;
+  std::vector<std::string> labels;
+  for (const ReportOther& other : against.others) labels.push_back(other.label);
+  return internal::first_few(std::move(labels));
 }
 
 std::string compared_quantity(const ReportTarget& target) {
   if (!target.against) return fmt::format("logit of {}", target.label);
-  if (!target.against->index) return fmt::format("logit of {} above the others' mean", target.label);
-  return fmt::format("logit difference of {} over {}", target.label, target.against->label);
+  if (target.against->is_rest()) return fmt::format("logit of {} above the others' mean", target.label);
+  const std::string others = against_words(*target.against);
+  return target.against->index ? fmt::format("logit difference of {} over {}", target.label, others)
+                               : fmt::format("logit of {} above the mean of {}", target.label, others);
 }
 
 std::string plain_quantity(const ReportTarget& target) {
   if (!target.against) return "logit";
-  return target.against->index ? "logit difference" : "logit above the others' mean";
+  return target.against->is_rest() ? "logit above the others' mean" : "logit difference";
 }
 
 }  // namespace attnflow

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/report/report.h"
@@ -13,19 +14,30 @@
 namespace attnflow {
 
 struct AskedTarget {
-  enum class Against : std::uint8_t { kNothing, kBest, kRest, kLabel };
+  // The mean logit of what the target is compared with: nothing, the `next` largest others, all others, or `others`.
+  enum class Against : std::uint8_t { kNothing, kNext, kRest, kLabels };
   std::optional<std::size_t> label = {};  // absent: the largest logit
   Against against = Against::kNothing;
-  std::size_t other = 0;  // kLabel
+  std::size_t next = 1;                  // kNext
+  std::vector<std::size_t> others = {};  // kLabels
+  // The outputs that the question is about, if not all: the largest of them is the target, by default against the rest
+  // of them.
+  std::vector<std::size_t> candidates = {};
 };
 
-// The default comparison: a class against all others, a token against the best other one.
+// The default comparison: a class with all others, a token with the best other one.
 AskedTarget::Against usual_against(bool of_class);
+
+// Names few candidates as the target and what it is compared with, unless the user named others.
+void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std::int64_t> candidates);
 
 // Returns the target with its logits. `kind`: ReportTarget::kind; `name`: names a class or token. Throws
 // Error(kBadFile) for non-finite logits, Error(kUsage) for labels that do not exist.
 ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std::span<const float> logits,
                           const IdToText& name, std::optional<std::size_t> position);
+
+// "Hamburg, Munich and 8 more": what a target is compared with, unless that is all others.
+std::string against_words(const ReportAgainst& against);
 
 // "logit difference of plural over singular": the value's name where the target is not shown.
 std::string compared_quantity(const ReportTarget& target);

@@ -118,19 +118,19 @@ struct RunOptions {
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
-    kLogitDifference,        // logit[label] - logit[other]
+    kLogitDifference,        // logit[label] - mean of logit[others]
     kLogitAgainstRest,       // logit[label] - mean of all other logits
     kProbability,            // softmax(logits)[label]
-    kProbabilityDifference,  // softmax(logits)[label] - softmax(logits)[other]
+    kProbabilityDifference,  // softmax(logits)[label] - mean of softmax(logits)[others]
   };
   Kind kind = Kind::kProbability;
-  std::size_t label = 0;  // a class, a token id, or the position of the token at which an answer begins
-  std::size_t other = 0;
+  std::size_t label = 0;                 // a class, a token id, or the position of the token at which an answer begins
+  std::vector<std::size_t> others = {};  // for the differences: one or more
   // Absent: the last token or, in a decoder that classifies, the last one that is not padding. Must be absent for
   // answers and for an encoder's class of the whole input.
   std::optional<std::size_t> position = {};
 
-  bool has_other() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
+  bool has_others() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
 
 // How a gradient is propagated back through a model.

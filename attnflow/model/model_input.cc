@@ -126,15 +126,21 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
   const bool of_class = predicts_classes(info.head);
   const bool answers = info.head == ModelHead::kQuestionAnswering;
   const std::size_t labels = of_class ? info.labels.size() : answers ? tokens : info.vocabulary;
-  for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
-    if (label < labels) continue;
+  const auto check_label = [&](std::size_t label) {
+    if (label < labels) return;
     internal::fail(ErrorKind::kUsage, "expected labels below {}, {} of the model \"{}\", found {}", labels,
                    of_class  ? "the classes"
                    : answers ? "the tokens of an input"
                              : "the token ids",
                    info.name, label);
+  };
+  check_label(target.label);
+  if (target.has_others() && target.others.empty()) {
+    internal::fail(ErrorKind::kUsage, "expected a label to compare {} with, found none", target.label);
   }
-  if (target.has_other() && target.label == target.other) {
+  for (const std::size_t other : target.others) {
+    check_label(other);
+    if (other != target.label) continue;
     internal::fail(ErrorKind::kUsage, "expected two different labels to compare, found {} twice", target.label);
   }
   if (!target.position) return;

@@ -68,9 +68,9 @@ TEST_F(ModelInputTest, DecodersCountTheTokensBefore) {
   expect_error(ErrorKind::kBadFile, {"from 0 to 9", "found 10 at position 3"}, [&] { check(2, {1, 10}); });
   expect_error(ErrorKind::kUsage, {"type ids"}, [&] { check_text_input(info_, {{1, 2}, {0}}); });
   info_.head = ModelHead::kCausalLm;
-  check_target(info_, {ScoreTarget::Kind::kLogit, 9, 99}, 3);
+  check_target(info_, {ScoreTarget::Kind::kLogit, 9, {}}, 3);
   expect_error(ErrorKind::kUsage, {"labels below 10", "found 10"}, [&] {
-    check_target(info_, {ScoreTarget::Kind::kProbabilityDifference, 9, 10}, 3);
+    check_target(info_, {ScoreTarget::Kind::kProbabilityDifference, 9, {10}}, 3);
   });
 }
 

@@ -1,5 +1,6 @@
 #include "attnflow/model/prediction.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 
@@ -9,17 +10,24 @@ namespace attnflow {
 
 double target_value(const ScoreTarget& target, std::span<const float> logits) {
   using Kind = ScoreTarget::Kind;
-  for (const std::size_t label : {target.label, target.has_other() ? target.other : target.label}) {
-    if (label < logits.size()) continue;
+  const auto check_label = [&](std::size_t label) {
+    if (label < logits.size()) return;
     internal::fail(ErrorKind::kUsage, "target: expected one of {} logits, found number {}", logits.size(), label);
-  }
+  };
+  check_label(target.label);
+  if (target.has_others()) std::for_each(target.others.begin(), target.others.end(), check_label);
+  const auto mean_of_others = [&](const auto& values) {
+    double sum = 0.0;
+    for (const std::size_t other : target.others) sum += static_cast<double>(values[other]);
+    return sum / static_cast<double>(target.others.size());
+  };
   if (target.kind == Kind::kProbability || target.kind == Kind::kProbabilityDifference) {
     const std::vector<double> probabilities = softmax(logits);
-    return probabilities[target.label] - (target.has_other() ? probabilities[target.other] : 0.0);
+    return probabilities[target.label] - (target.has_others() ? mean_of_others(probabilities) : 0.0);
   }
   require_finite(logits);
   const auto logit = static_cast<double>(logits[target.label]);
-  if (target.kind == Kind::kLogitDifference) return logit - static_cast<double>(logits[target.other]);
+  if (target.kind == Kind::kLogitDifference) return logit - mean_of_others(logits);
   if (target.kind == Kind::kLogit || logits.size() == 1) return logit;
   const double sum = std::accumulate(logits.begin(), logits.end(), 0.0);
   return logit - (sum - logit) / static_cast<double>(logits.size() - 1);

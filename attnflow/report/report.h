@@ -84,11 +84,26 @@ struct ReportPrediction {
   std::vector<ReportChoice> candidates;  // masked, next: the words asked for, in the order asked
 };
 
-// The comparison for an output.
-struct ReportAgainst {
-  std::string label = {};                 // as in ReportTarget; empty: all others
-  std::optional<std::size_t> index = {};  // absent: the mean of all other logits
+struct ReportOther {
+  std::string label;  // as in ReportTarget
+  std::size_t index = 0;
   double logit = 0.0;
+};
+
+// The comparison for an output: one other output, several, or all others.
+struct ReportAgainst {
+  std::string label = {};                 // of one
+  std::optional<std::size_t> index = {};  // of one
+  double logit = 0.0;                     // a mean, unless of one
+  std::vector<ReportOther> others = {};   // several
+
+  bool is_rest() const { return !index && others.empty(); }
+  std::vector<std::size_t> indices() const {  // none: all others
+    std::vector<std::size_t> all;
+    if (index) all.push_back(*index);
+    for (const ReportOther& other : others) all.push_back(other.index);
+    return all;
+  }
 };
 
 // The explained output, for mixings and methods that are specific to one.

@@ -58,10 +58,17 @@ void fields(auto& visit, Either<ReportPrediction> auto& prediction) {
   visit("candidates", prediction.candidates);
 }
 
+void fields(auto& visit, Either<ReportOther> auto& other) {
+  visit.required("label", other.label);
+  visit.required("index", other.index);
+  visit.required("logit", other.logit);
+}
+
 void fields(auto& visit, Either<ReportAgainst> auto& against) {
   visit("label", against.label);
   visit("logit", against.logit);
   visit("index", against.index);
+  visit("others", against.others);
 }
 
 void fields(auto& visit, Either<ReportTarget> auto& target) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/lists.h"
 #include "attnflow/words/numbers.h"
 
 namespace attnflow {
@@ -309,7 +310,12 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   std::string title = fmt::format("{} {}", kind, quoted(target->label));
   if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
   if (!target->against) return title;
-  return title + " against " + (target->against->index ? quoted(target->against->label) : "all others");
+  const ReportAgainst& against = *target->against;
+  if (against.is_rest()) return title + " against all others";
+  std::vector<std::string> labels;
+  for (const ReportOther& other : against.others) labels.push_back(quoted(other.label));
+  if (against.index) labels = {quoted(against.label)};
+  return title + " against " + internal::first_few(labels);
 }
 
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {

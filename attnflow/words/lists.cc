@@ -14,6 +14,16 @@ std::string listed(std::vector<std::string> parts, std::string_view last_word) {
   return fmt::format("{} {} {}", fmt::join(parts, ", "), last_word, last);
 }
 
+std::string first_few(std::vector<std::string> parts) {
+  constexpr std::size_t kMost = 3;
+  if (parts.size() > kMost) {
+    const std::string more = fmt::format("{} more", parts.size() - (kMost - 1));
+    parts.resize(kMost - 1);
+    parts.push_back(more);
+  }
+  return listed(std::move(parts));
+}
+
 std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {

@@ -11,6 +11,9 @@ namespace attnflow::internal {
 // "a", "a and b", "a, b and c"; or, with another last word, "a, b or c". `parts` is not empty.
 std::string listed(std::vector<std::string> parts, std::string_view last_word = "and");
 
+// The same, or "a, b and 8 more" if there are more than three.
+std::string first_few(std::vector<std::string> parts);
+
 // Ascending numbers, with each run of consecutive ones as its first and last joined by `to`, including spaces: with "
 // to ", {1, 2, 3, 6} becomes "1 to 3" and "6".
 std::vector<std::string> ranges(const std::vector<std::size_t>& numbers, std::string_view to);

@@ -67,7 +67,7 @@ def _blanked_values(
     inputs: dict[str, Any],
     blank: int,
     label: int,
-    other: int | None,
+    others: Sequence[int] | None,
     position: int | None,
     groups: Sequence[Sequence[int]],
 ) -> tuple[float, list[float | None]]:
@@ -85,21 +85,21 @@ def _blanked_values(
         with torch.no_grad():
             logits = model(input_ids=part, **rest).logits
         rows = (logits if position is None else logits[:, position]).float().cpu().double()
-        found += score_of(rows, label, other).tolist()
+        found += score_of(rows, label, others).tolist()
     values: list[float | None] = [None] * len(groups)
     for g, value in zip(changed, found[1:], strict=True):
         values[g] = value
     return found[0], values
 
 
-def score_of(logits: Any, label: int, other: int | None) -> Any:
-    """The last dimension's logit of `label`, less that of `other` (-1: the mean of all others)."""
+def score_of(logits: Any, label: int, others: Sequence[int] | None) -> Any:
+    """The last dimension's logit of `label`, less the mean of `others` (none in the list: of all others)."""
     value = logits[..., label]
-    if other is None:
+    if others is None:
         return value
-    if other == -1:
+    if not others:
         return value - (logits.sum(dim=-1) - value) / (logits.shape[-1] - 1)
-    return value - logits[..., other]
+    return value - sum(logits[..., other] for other in others) / len(others)
 
 
 def _at_once(model: Any, tokens: int) -> int:

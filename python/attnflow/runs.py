@@ -56,11 +56,19 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
 def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _core.Notes) -> str:
     """The mixing, and a note if it is not attention."""
     model = reading.model
-    kind = head_of(model)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    return _core.chosen_mixing(
-        asked, kind == "next" or _is_causal(model), kind is not None, parameters, has_terms, len(reading.ids), notes
+    part = reading.parts[-1]
+    last = reading_position(model, part.ids)
+    predicts = _core.predicts_at_output(
+        part.tokens,
+        part.special,
+        part.texts,
+        asked,
+        head_of(model) or "none",
+        _is_causal(model),
+        len(part.ids) - 1 if last is None else last,
     )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return _core.chosen_mixing(asked, predicts, parameters, has_terms, len(part.ids), notes)
 
 
 def _is_causal(model: Any) -> bool:

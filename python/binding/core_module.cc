@@ -35,6 +35,7 @@
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_generation.h"
+#include "attnflow/explain/mixing_choice.h"
 #include "attnflow/explain/report_target.h"
 #include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
@@ -220,7 +221,7 @@ void check_report(Report& report, const Check& check, const std::vector<Said>& p
   if (!(must || agreement_is_cheap(parameters, tokens, groups.size(), work))) return;
   const ReportTarget target = explained ? *explained : said_target(*said);
   const std::optional<std::size_t> position = target.position;
-  const auto [value, values] = nb::cast<DroppedIn>(drop_in(target.index, other_of(target), position, groups));
+  const auto [value, values] = nb::cast<DroppedIn>(drop_in(target.index, others_of(target), position, groups));
   BlankOut blanked{.value = value, .blanked = {}};
   for (const std::optional<double>& one : values) blanked.blanked.push_back(one.value_or(value));
   const bool finite =
@@ -319,17 +320,34 @@ std::vector<InputToken> tokens_of(const std::vector<std::string>& texts, const s
 }
 
 // The position of the output token, before words are merged.
-std::size_t output_position(const std::vector<std::string>& tokens, const std::vector<bool>& special,
-                            const std::vector<GivenText>& texts, const OptionDict& options, bool causal) {
-  const ExplainOptions asked = read_options(options);
+InputText input_text(const std::vector<std::string>& tokens, const std::vector<bool>& special,
+                     const std::vector<GivenText>& texts) {
   AttentionInput input;
   input.tokens = tokens_of(tokens, special);
   place_in(input, texts);
   InputText text;
   text.text = input.text.value_or("");
   text.tokens = std::move(input.tokens);
+  return text;
+}
+
+std::size_t output_position(const std::vector<std::string>& tokens, const std::vector<bool>& special,
+                            const std::vector<GivenText>& texts, const OptionDict& options, bool causal) {
+  const ExplainOptions asked = read_options(options);
   std::vector<Note> notes;  // the report says them
-  return resolve_output_token(asked.settings.output_token, text, causal, asked.settings.words, notes);
+  return resolve_output_token(asked.settings.output_token, input_text(tokens, special, texts), causal,
+                              asked.settings.words, notes);
+}
+
+// Whether a model with a head of this kind predicts something at the output token; `last`: where a decoder does.
+bool predicts_at_output(const std::vector<std::string>& tokens, const std::vector<bool>& special,
+                        const std::vector<GivenText>& texts, const OptionDict& options, const std::string& kind,
+                        bool causal, std::size_t last) {
+  const PredictsAt at = kind == "next" || (kind == "classification" && causal) ? PredictsAt::kLastToken
+                        : kind == "classification"                             ? PredictsAt::kClassToken
+                        : kind == "masked"                                     ? PredictsAt::kMask
+                                                                               : PredictsAt::kNowhere;
+  return is_predicted_at(at, read_options(options).settings, input_text(tokens, special, texts), last);
 }
 
 // A generated token: id, piece, bytes in the text, whether it is special, and the logits that chose it, at `position`.
@@ -448,6 +466,8 @@ NB_MODULE(_core, module) {
              nb::arg("running").none() = nb::none(), nb::arg("only_values") = false);
   module.def("output_position", output_position, nb::arg("tokens"), nb::arg("special"), nb::arg("texts"),
              nb::arg("options"), nb::arg("causal"));
+  module.def("predicts_at_output", predicts_at_output, nb::arg("tokens"), nb::arg("special"), nb::arg("texts"),
+             nb::arg("options"), nb::arg("kind"), nb::arg("causal"), nb::arg("last"));
   module.def("explain_generation", explain_generation_arrays, nb::arg("attention"), nb::arg("fused"), nb::arg("tokens"),
              nb::arg("special"), nb::arg("texts"), nb::arg("generated"), nb::arg("text"), nb::arg("stopped"),
              nb::arg("sampling"), nb::arg("chat"), nb::arg("name_of"), nb::arg("name"), nb::arg("architecture"),

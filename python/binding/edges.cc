@@ -157,17 +157,13 @@ TargetChoice target_choice(const OptionDict& options, const std::string& kind, c
 }
 
 // Resolves Mixing::kAuto; `has_terms`: layers of the model are known.
-std::string chosen_mixing(const OptionDict& options, bool causal, bool predicts, std::uint64_t parameters,
-                          bool has_terms, std::size_t tokens, Notes& notes) {
+std::string chosen_mixing(const OptionDict& options, bool predicts, std::uint64_t parameters, bool has_terms,
+                          std::size_t tokens, Notes& notes) {
   const ExplainOptions asked = read_options(options);
   Settings settings = asked.settings;
   choose_mixing(settings,
-                {.causal = causal,
-                 .predicts = predicts,
-                 .parameters = parameters,
-                 .has_terms = has_terms,
-                 .has_gradients = [&] { return has_terms; }},
-                {.tokens = tokens}, notes.all);  // one row alone is made from whole matrices here
+                {.parameters = parameters, .has_terms = has_terms, .has_gradients = [&] { return has_terms; }},
+                {.tokens = tokens, .predicts = predicts}, notes.all);  // one row alone is made from whole matrices here
   validate(settings);
   return to_text(settings.mixing);
 }
@@ -188,9 +184,9 @@ const char* needs_name(MixingNeeds needs) {
 
 }  // namespace
 
-std::optional<std::int64_t> other_of(const ReportTarget& target) {
+std::optional<std::vector<std::size_t>> others_of(const ReportTarget& target) {
   if (!target.against) return std::nullopt;
-  return target.against->index ? static_cast<std::int64_t>(*target.against->index) : -1;
+  return target.against->indices();
 }
 
 MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* target) {
@@ -227,13 +223,13 @@ void bind_edges(nb::module_& module) {
              nb::arg("residual"), nb::arg("output_gradient"), nb::arg("by_head"));
   nb::class_<ReportTarget>(module, "Target")
       .def_prop_ro("index", [](const ReportTarget& target) { return target.index; })
-      .def_prop_ro("against", other_of, "the number of the other; -1: the mean of all others");
+      .def_prop_ro("against", others_of, "the numbers of the others; none: all others, whose mean is subtracted");
   nb::class_<TargetChoice>(module, "TargetChoice")
       .def("choose", &TargetChoice::choose, nb::arg("logits"), nb::arg("position"));
   module.def("target_choice", target_choice, nb::arg("options"), nb::arg("kind"), nb::arg("model"), nb::arg("size"),
              nb::arg("name"), nb::arg("word_to_ids"), nb::arg("notes"));
-  module.def("chosen_mixing", chosen_mixing, nb::arg("options"), nb::arg("causal"), nb::arg("predicts"),
-             nb::arg("parameters"), nb::arg("has_terms"), nb::arg("tokens"), nb::arg("notes"));
+  module.def("chosen_mixing", chosen_mixing, nb::arg("options"), nb::arg("predicts"), nb::arg("parameters"),
+             nb::arg("has_terms"), nb::arg("tokens"), nb::arg("notes"));
   nb::class_<MixingInfo>(module, "MixingInfo")
       .def_prop_ro(
           "needs", [](const MixingInfo& info) { return needs_name(info.needs); },

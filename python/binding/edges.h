@@ -30,8 +30,8 @@ struct Notes {
 // Names of classes or tokens, by number.
 using NameOf = nanobind::typed<nanobind::callable, nanobind::str(std::int64_t)>;
 
-// The class or token that a target is compared with, or -1, the mean of all others.
-std::optional<std::int64_t> other_of(const ReportTarget& target);
+// The classes or tokens that a target is compared with; none: all others.
+std::optional<std::vector<std::size_t>> others_of(const ReportTarget& target);
 
 // Consumes the layers.
 MadeEdges edges_of(const std::vector<EdgeLayer*>& layers, const ReportTarget* target);

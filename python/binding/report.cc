@@ -20,6 +20,7 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/html.h"
+#include "attnflow/explain/report_target.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_csv.h"
@@ -98,7 +99,8 @@ std::optional<SaidTarget> target_of(const Report& report) {
   if (!report.target) return std::nullopt;
   const ReportTarget& target = *report.target;
   std::optional<nb::str> against;
-  if (target.against) against = text_of(target.against->index ? target.against->label : "rest");
+  if (target.against && target.against->is_rest()) against = text_of("rest");
+  if (target.against && !target.against->is_rest()) against = text_of(against_words(*target.against));
   return SaidTarget(target.kind, text_of(target.label), target.position, against, target.value());
 }
 

@@ -1,4 +1,4 @@
-"""The default edges: relevance in decoders, the paper's attention elsewhere."""
+"""The default edges: relevance where a model predicts something, the paper's attention elsewhere."""
 
 import json
 import os
@@ -46,11 +46,64 @@ class DefaultMixingTest(CommandTest):
             self.assertEqual(one["first_token"], other["first_token"])
             self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
 
+    def test_predictions_of_encoders_are_explained_by_relevance(self):
+        classifier, masked = MODELS / "bert_classification", MODELS / "bert_masked_lm"
+        cases = [
+            (classifier, "the key", []),
+            (classifier, "the key", ["--output-token", "cls"]),
+            (classifier, "the key", ["--output-token", "0"]),
+            (masked, "the [MASK] key", []),
+            (masked, "the [MASK] key", ["--output-token", "2"]),
+        ]
+        for model, text, more in cases:
+            with self.subTest(model=model.name, more=more):
+                report = self.report("explain", text, "--model", model, *more)
+                self.assertEqual(report["settings"]["mixing"], "relevance")
+                self.assertIn("default-mixing", note_codes(report))
+                named = self.report("explain", text, "--model", model, *more, "--mixing", "relevance")
+                self.assertEqual(named["arrays"], report["arrays"])
+                self.assertEqual(named["target"], report["target"])
+
+    def test_classes_of_images_are_explained_by_relevance(self):
+        boot = ROOT / "models" / "fashion" / "example_ankle_boot.png"
+        report = self.report("image", boot)
+        self.assertEqual(report["settings"]["mixing"], "relevance")
+        self.assertEqual(report["target"]["label"], "Ankle boot")
+        self.assertIn("default-mixing", note_codes(report))
+        self.assertEqual(self.report("image", boot, "--output-token", "5")["settings"]["mixing"], "attention")
+
+    def test_candidates_are_the_question(self):
+        model, text = MODELS / "bert_masked_lm", "the [MASK] key"
+        report = self.report("explain", text, "--model", model, "--candidates", "book,the,table")
+        candidates = report["predictions"][0]["candidates"]
+        best = max(candidates, key=lambda one: one["probability"])
+        self.assertEqual(report["target"]["label"], best["label"])
+        others = [one["label"] for one in report["target"]["against"]["others"]]
+        self.assertEqual(others, [one["label"] for one in candidates if one is not best])
+        named = self.report("explain", text, "--model", model, "--target", "book", "--against", "key,the")
+        self.assertEqual([one["label"] for one in named["target"]["against"]["others"]], ["key", "the"])
+        logits = [one["logit"] for one in named["target"]["against"]["others"]]
+        self.assertAlmostEqual(named["target"]["against"]["logit"], sum(logits) / 2, places=9)
+
+    def test_next_ten(self):
+        words = ("explain", "The key", "--model", GPT2)
+        report = self.report(*words, "--against", "next10")
+        others = [one["logit"] for one in report["target"]["against"]["others"]]
+        self.assertEqual((len(others), others), (10, sorted(others, reverse=True)))
+        one = self.report(*words)["target"]["against"]
+        self.assertEqual(one["index"], report["target"]["against"]["others"][0]["index"])
+        self.assertEqual(self.report(*words, "--against", "next1")["target"]["against"], one)
+        self.refuse(USAGE, ["each token once"], *words, "--against", "id:7,id:8,id:7")
+        self.refuse(USAGE, ["other than --target"], *words, "--target", "id:7", "--against", "id:8,id:7")
+
     def test_attention_where_that_is_meant(self):
         classifier = MODELS / "bert_classification"
         cases = [
-            (classifier, "the key", []),
-            (MODELS / "bert_masked_lm", "the [MASK] key", []),
+            (classifier, "the key", ["--output-token", "1"]),
+            (classifier, "the key", ["--output-token", "all"]),
+            (MODELS / "bert_masked_lm", "the key", []),
+            (MODELS / "bert_masked_lm", "the [MASK] key", ["--output-token", "1"]),
+            (MODELS / "bert_base", "the key", []),
             (GPT2, "The key", ["--residual", "0.3"]),
             (GPT2, "The key", ["--heads", "max"]),
             (GPT2, "The key", ["--output-token", "0"]),

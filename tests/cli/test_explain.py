@@ -207,7 +207,7 @@ class AlbertTest(AllKindsMixin, CommandTest):
     REACTION = "CC(=O)Cl.Nc1ccccc1>>CC(=O)[MASK]c1ccccc1"
 
     def test_all_kinds_and_the_way_back(self):
-        made = self.check_all_kinds(ALBERT, self.REACTION)
+        made = self.check_all_kinds(ALBERT, self.REACTION, "--mixing", "attention")
         self.check_dump_gives_the_same(made)
 
     def test_masked_atom(self):

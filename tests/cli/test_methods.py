@@ -108,7 +108,7 @@ class MethodsTest(CommandTest):
         self.assertGreater(compared, 2)
 
     def test_agreement_is_spearmans_with_the_size_of_the_drops(self):
-        report, arrays = self.explain("--method", "rollout,flow,gradient-x-input,blank-out")
+        report, arrays = self.explain("--method", "rollout,flow,gradient-x-input,blank-out", "--mixing", "attention")
         words = [i for i, token in enumerate(report["input"]["tokens"]) if not token["special"]]
         drops = arrays["blank_out"][0]
         maps = {one["method"]: one for one in report["agreement"]["maps"]}

@@ -6,9 +6,8 @@ command_demo() {
   require_build program '1 of 3  packages, crates'
   BUILD_TITLE='2 of 3  compiling attnflow' build_preset program
   mkdir -p build/demo
-  # Relevance agrees with blank-out here (rank correlation 0.66), whereas attention does not (0.09).
-  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets' --mixing relevance)
-  say "3 of 3  attnflow explain 'The key to the cabinets' --mixing relevance"
+  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets')
+  say "3 of 3  attnflow explain 'The key to the cabinets'"
   "${explain[@]}"
   # The same notes again would be of no use, unless it fails.
   local messages

@@ -168,7 +168,7 @@ TEST(Correlations, AreWhatTheModulesCompute) {
     EXPECT_EQ(sample.tokens.front(), "[CLS]");
     EXPECT_TRUE(sample.special.front() && sample.special.back() && !sample.special[1]);
     const std::size_t correct = *sentences()[sample.number].label;
-    const ScoreTarget probability{ScoreTarget::Kind::kProbability, correct, 0};
+    const ScoreTarget probability{ScoreTarget::Kind::kProbability, correct, {}};
     for (std::size_t j = 0; j < n; ++j) {
       TextInput blanked = input;
       blanked.ids[j] = unknown;
@@ -400,10 +400,10 @@ TEST(Correlations, DifferenceFromTheNextClass) {
   EncodedSample sample;
   sample.logits = {0.0F, 2.0F, 1.0F};
   sample.predicted = 1;
-  TargetRule rule{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kNamed, 0};
-  EXPECT_EQ(resolve_target(rule, sample).other, 1U);
+  TargetRule rule{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kNamed, {0}};
+  EXPECT_EQ(resolve_target(rule, sample).others.front(), 1U);
   rule.label = 1;
-  EXPECT_EQ(resolve_target(rule, sample).other, 2U);
+  EXPECT_EQ(resolve_target(rule, sample).others.front(), 2U);
   const double sum = 1.0 + std::exp(2.0) + std::exp(1.0);
   EXPECT_NEAR(target_value(resolve_target(rule, sample), sample.logits), (std::exp(2.0) - std::exp(1.0)) / sum, 1e-15);
 }

@@ -63,7 +63,7 @@ std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<co
 }
 
 ScoreTarget evidence_target(ScoreTarget::Kind kind, const EvidenceQuestion& question, const ModelInfo& info) {
-  ScoreTarget target{kind, question.good, question.bad, {}};
+  ScoreTarget target{.kind = kind, .label = question.good, .others = {question.bad}};
   if (!info.causal) target.position = question.position;
   return target;
 }

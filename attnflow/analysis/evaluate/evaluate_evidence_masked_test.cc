@@ -95,7 +95,7 @@ class MaskedModel : public Encoder, public Gradients<TextInput> {
   static void check(const ScoreTarget& target, ScoreTarget::Kind kind, const TextInput& input) {
     EXPECT_EQ(target.kind, kind);
     EXPECT_EQ(target.label, static_cast<std::size_t>('h'));
-    EXPECT_EQ(target.other, static_cast<std::size_t>('x'));
+    EXPECT_EQ(target.others.front(), static_cast<std::size_t>('x'));
     ASSERT_TRUE(target.position.has_value());
     EXPECT_EQ(input.ids.at(*target.position), '_');
   }

@@ -195,14 +195,15 @@ TargetRule parse_target(const std::string& name, const ModelInfo& info) {
 }
 
 ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample) {
-  ScoreTarget target{rule.kind, rule.label, 0};
+  ScoreTarget target{.kind = rule.kind, .label = rule.label};
   if (rule.which == TargetClass::kCorrect) target.label = sample.correct();
   if (rule.which == TargetClass::kPredicted) target.label = sample.predicted;
   if (rule.kind == ScoreTarget::Kind::kProbabilityDifference) {
-    target.other = target.label == 0 ? 1 : 0;
+    std::size_t other = target.label == 0 ? 1 : 0;
     for (std::size_t c = 0; c < sample.logits.size(); ++c) {
-      if (c != target.label && sample.logits[c] > sample.logits[target.other]) target.other = c;
+      if (c != target.label && sample.logits[c] > sample.logits[other]) other = c;
     }
+    target.others = {other};
   }
   return target;
 }

@@ -62,7 +62,7 @@ void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample 
   const TargetRule probability{ScoreTarget::Kind::kProbability, TargetClass::kPredicted, 0};
   const TargetRule difference{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kPredicted, 0};
   const std::string& label = info.labels[only.predicted];
-  const std::string& other = info.labels[resolve_target(difference, only).other];
+  const std::string& other = info.labels[resolve_target(difference, only).others.front()];
   result.target = {label, target_value(resolve_target(probability, only), only.logits)};
   const std::vector<ScoreQuestion> questions = {
       {ImportanceMethod::kBlankOut, probability, "blank-out", fmt::format("probability of {}", label)},
@@ -120,7 +120,7 @@ void score_decoder(TextModel& model, const TextCodec& tokenizer, const EncodedSa
   BatchOptions batch;
   if (options.progress) batch.progress = options.progress("gradient");
   batch.stop_token = options.explain.stop_token;
-  const ScoreTarget target{ScoreTarget::Kind::kLogit, likeliest, 0};
+  const ScoreTarget target{.kind = ScoreTarget::Kind::kLogit, .label = likeliest};
   const std::vector<InputGradient> found = gradients_of(model).input_gradients({&sample.input, 1}, {&target, 1}, batch);
   result.scores.push_back(
       {"gradient", fmt::format("logit of {}", label), gradient_norm(found.front().gradient.view())});

@@ -2,12 +2,14 @@
 
 #include <exception>
 
+#include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/base/progress.h"
 
 namespace attnflow {
 namespace {
 
-bool can_prepare(Gradients<TextInput>* gradients) {
+template <class Input>
+bool can_prepare(Gradients<Input>* gradients) {
   if (gradients == nullptr) return false;
   try {
     gradients->prepare();
@@ -19,22 +21,42 @@ bool can_prepare(Gradients<TextInput>* gradients) {
   }
 }
 
-}  // namespace
-
-void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes) {
+template <class Model>
+void choose(Settings& settings, Model& model, DefaultQuestion question, std::vector<Note>& notes) {
   const ModelInfo& info = model.info();
+  question.predicts = question.predicts && has_target(info);
   choose_mixing(settings,
-                {.causal = info.causal,
-                 .predicts = info.head != ModelHead::kNone,
-                 .parameters = info.parameters,
+                {.parameters = info.parameters,
                  .has_terms = model.has_terms(),
                  .has_gradients = [&] { return can_prepare(model.gradients()); }},
                 question, notes);
 }
 
-void choose_mixing_of_image(Settings& settings) {
-  if (settings.mixing != Mixing::kAuto) return;
-  settings.mixing = names_prediction(settings) ? Mixing::kRelevance : Mixing::kAttention;
+}  // namespace
+
+void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes) {
+  choose(settings, model, question, notes);
+}
+void choose_mixing(Settings& settings, VisionModel& model, const DefaultQuestion& question, std::vector<Note>& notes) {
+  choose(settings, model, question, notes);
+}
+
+PredictsAt predicts_at(const ModelInfo& info) {
+  switch (info.head) {
+    case ModelHead::kClassification:
+      return info.causal ? PredictsAt::kLastToken : PredictsAt::kClassToken;
+    case ModelHead::kCausalLm:
+      return PredictsAt::kLastToken;
+    case ModelHead::kMaskedLm:
+      return PredictsAt::kMask;
+    case ModelHead::kTokenClassification:
+      return PredictsAt::kAnyToken;
+    case ModelHead::kQuestionAnswering:
+      return PredictsAt::kAnswer;
+    case ModelHead::kNone:
+      break;
+  }
+  return PredictsAt::kNowhere;
 }
 
 }  // namespace attnflow

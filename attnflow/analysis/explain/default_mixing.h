@@ -1,6 +1,7 @@
 // Resolves Mixing::kAuto for a loaded model (explain/mixing_choice.h).
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -11,8 +12,8 @@
 namespace attnflow {
 
 void choose_mixing(Settings& settings, TextModel& model, const DefaultQuestion& question, std::vector<Note>& notes);
+void choose_mixing(Settings& settings, VisionModel& model, const DefaultQuestion& question, std::vector<Note>& notes);
 
-// The same for an image.
-void choose_mixing_of_image(Settings& settings);
+PredictsAt predicts_at(const ModelInfo& info);
 
 }  // namespace attnflow

@@ -192,14 +192,17 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   Report report;
-  choose_mixing(options.settings, model, {.tokens = n, .only_row = options.only_output_token}, report.notes);
+  report.input.tokens = report_tokens(encoding);
+  report.input.text = text;
+  report.input.text_pair = pair.value_or("");
+  const std::size_t reading = reading_position(info, text_input(encoding).ids);
+  const bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, reading);
+  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = options.only_output_token},
+                report.notes);
   validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.input.kind = "text";
-  report.input.text = text;
-  report.input.text_pair = pair.value_or("");
-  report.input.tokens = report_tokens(encoding);
   for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (encoding.truncated) {
     report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
@@ -213,11 +216,13 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const bool explains = options.settings.explains_prediction();
   check_methods(options.settings, model, options.integration_steps);
   const bool finds_answers = info.head == ModelHead::kQuestionAnswering;
+  const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
   const auto ask = [&] {
-    return finds_answers ? asked_begin(options.settings, n)
-                         : asked_target(options.settings, info, &tokenizer, report.notes);
+    if (finds_answers) return asked_begin(options.settings, n);
+    AskedTarget found = asked_target(options.settings, info, &tokenizer, report.notes);
+    ask_among(found, options.settings, candidates);
+    return found;
   };
-  if (explains) asked = ask();
   const bool tags = info.head == ModelHead::kTokenClassification;
   const TextInput input = model_input(tokenizer, info, encoding, options.blank, report.notes);
   ReportQuestion question = resolve_question(report, options);
@@ -242,7 +247,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                           "no such head in {}",
                           info.name));
   }
-  const std::vector<std::int64_t> candidates = candidate_ids(tokenizer, options.candidates);
+  if (explains) asked = ask();
   const TokenGroups groups = options.settings.words ? word_groups(report.input.tokens) : single_tokens(n);
   if (tags && !options.settings.output_token.is_named()) {
     if (const auto position = surest_token(model, input, report.input.tokens, options.stop_token)) {
@@ -262,7 +267,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     }
   }
   // Where a decoder predicts a class of the whole text as given: tokens that are blanked by padding do not move it.
-  const std::size_t reading = reading_position(info, text_input(encoding).ids);
   if (of_class && info.causal && !options.settings.output_token.is_named()) question.settings.output_token = reading;
   const std::size_t shown = question.settings.output_token;
   std::vector<std::size_t> content;

@@ -54,11 +54,11 @@ ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, cons
 ScoreTarget score_target(const ReportTarget& target) {
   using Kind = ScoreTarget::Kind;
   ScoreTarget score;
-  score.kind = !target.against         ? Kind::kLogit
-               : target.against->index ? Kind::kLogitDifference
-                                       : Kind::kLogitAgainstRest;
+  score.kind = !target.against             ? Kind::kLogit
+               : target.against->is_rest() ? Kind::kLogitAgainstRest
+                                           : Kind::kLogitDifference;
   score.label = target.index;
-  if (target.against && target.against->index) score.other = *target.against->index;
+  if (target.against) score.others = target.against->indices();
   score.position = target.position;
   return score;
 }

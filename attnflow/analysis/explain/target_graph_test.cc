@@ -347,7 +347,7 @@ TEST(PredictionTarget, AnswersBeginWithAToken) {
   settings.target = "4";
   settings.against = "2";
   EXPECT_EQ(asked_begin(settings, 5).label, 4U);
-  EXPECT_EQ(asked_begin(settings, 5).other, 2U);
+  EXPECT_EQ(asked_begin(settings, 5).others, std::vector<std::size_t>{2});
   for (const char* bad : {"5", "-1", "key", "4x", ""}) {
     settings.target = bad;
     test::expect_error(ErrorKind::kUsage, {}, [&] { asked_begin(settings, 5); });
@@ -363,7 +363,7 @@ TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
   const auto chosen = [&](const AskedTarget& asked) {
     return chosen_target(asked, model.info(), nullptr, logits, std::nullopt);
   };
-  const ReportTarget best = chosen({.label = {}, .against = Against::kBest});
+  const ReportTarget best = chosen({.label = {}, .against = Against::kNext});
   EXPECT_EQ(best.index, 1U);
   ASSERT_TRUE(best.against && best.against->index);
   EXPECT_EQ(*best.against->index, 2U);
@@ -375,7 +375,7 @@ TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
   EXPECT_FALSE(rest.against->index);
   EXPECT_EQ(score_target(rest).kind, ScoreTarget::Kind::kLogitAgainstRest);
 
-  EXPECT_EQ(chosen({.label = {}, .against = Against::kLabel, .other = 1}).index, 2U);
+  EXPECT_EQ(chosen({.label = {}, .against = Against::kLabels, .others = {1}}).index, 2U);
   EXPECT_EQ(score_target(chosen({})).kind, ScoreTarget::Kind::kLogit);
 }
 

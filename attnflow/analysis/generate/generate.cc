@@ -330,7 +330,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction() ||
         !options.check_tokens.empty()) {
       const auto against =
-          options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kBest;
+          options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kNext;
       const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
       tokens.back().target =
           chosen_target(asked, decoder.info(), &codec, logits.span(), prompt.ids.size() + tokens.size() - 2);

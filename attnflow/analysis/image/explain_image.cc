@@ -150,20 +150,22 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
 Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
                      const std::string& name, const ExplainOptions& given) {
   ExplainOptions options = given;
-  choose_mixing_of_image(options.settings);
   check_explain_image_options(options);
   const ModelInfo& info = model.info();
   ImageInput prepared = image_input(picture, name, processor, info);
   const std::size_t n = prepared.tokens.size();
 
   Report report;
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.input.kind = "image";
   report.input.tokens = std::move(prepared.tokens);
   report.input.image = std::move(prepared.image);
+  const bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, 0);
+  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts}, report.notes);
+  validate(options.settings);
+  report.settings = options.settings;
+  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   add_shown(*report.input.image, picture);
-  report.notes = info.notes_for(n);
+  for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (info.head != ModelHead::kClassification) report.notes.emplace_back(NoteCode::kNoHead);
 
   AskedTarget asked;

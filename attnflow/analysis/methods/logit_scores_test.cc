@@ -91,7 +91,8 @@ class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
   }
   // The target's direction in the last position's stream.
   double direction(const ScoreTarget& target, std::size_t d) const {
-    return scale() * (static_cast<double>(unembed(target.label, d)) - static_cast<double>(unembed(target.other, d)));
+    return scale() *
+           (static_cast<double>(unembed(target.label, d)) - static_cast<double>(unembed(target.others.front(), d)));
   }
 
   const ModelInfo& info() const override { return info_; }
@@ -160,7 +161,7 @@ class MadeUpDecoder : public TextModel, private Gradients<TextInput> {
   ModelInfo info_;
 };
 
-const ScoreTarget kTarget{.kind = ScoreTarget::Kind::kLogitDifference, .label = 3, .other = 5};
+const ScoreTarget kTarget{.kind = ScoreTarget::Kind::kLogitDifference, .label = 3, .others = {5}};
 
 LogitScores scores_of(MadeUpDecoder& model, const ScoreTarget& target = kTarget) {
   const TextInput input{.ids = std::vector<std::int64_t>(kTokens, 1), .type_ids = {}};

@@ -41,7 +41,7 @@ TextQuestion question_of(SummingModel& model, const TextInput& input, const Scor
           .content = {1, 2, 3, 4}};
 }
 
-const ScoreTarget kDifference{.kind = ScoreTarget::Kind::kLogitDifference, .label = 2, .other = 0};
+const ScoreTarget kDifference{.kind = ScoreTarget::Kind::kLogitDifference, .label = 2, .others = {0}};
 const ScoreTarget kAgainstRest{.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 1};
 
 TEST(BlankOut, IsWhatTheModelSaysOfTheTextWithAHole) {

@@ -72,7 +72,7 @@ class SummingModel : public Encoder, private Gradients<TextInput> {
   double share(const ScoreTarget& target, std::size_t c) const {
     if (c == target.label) return 1.0;
     if (target.kind == ScoreTarget::Kind::kLogitAgainstRest) return -1.0 / static_cast<double>(classes_ - 1);
-    return target.kind == ScoreTarget::Kind::kLogitDifference && c == target.other ? -1.0 : 0.0;
+    return target.kind == ScoreTarget::Kind::kLogitDifference && c == target.others.front() ? -1.0 : 0.0;
   }
   double value_at(const Tensor<double>& embedding, const ScoreTarget& target) const {
     const std::vector<double> logits = logits_of(embedding);

@@ -344,7 +344,7 @@ TEST_F(SmolLM2Backends, WithoutQuantisedProductsLlamaAgreesWithTransformers) {
 TEST_F(SmolLM2Backends, TheConvertedModelHasGradients) {
   const Prompt& prompt = results_->prompts[0];
   const TextInput input{prompt.ids, {}};
-  const ScoreTarget target{ScoreTarget::Kind::kLogit, static_cast<std::size_t>(prompt.top[0]), 0};
+  const ScoreTarget target{.kind = ScoreTarget::Kind::kLogit, .label = static_cast<std::size_t>(prompt.top[0])};
   const std::vector<InputGradient> found =
       gradients_of(*results_->torch_decoder).input_gradients(std::span(&input, 1), std::span(&target, 1));
   ASSERT_EQ(found.size(), 1U);

@@ -96,10 +96,10 @@ std::vector<Case> golden_cases() {
           about.at("ids").get_to(one.text.ids);
         }
         if (family == "models") about.at("type_ids").get_to(one.text.type_ids);
-        one.target = {ScoreTarget::Kind::kProbabilityDifference, 2, 0};
+        one.target = {ScoreTarget::Kind::kProbabilityDifference, 2, {0}};
         if (family == "decoders") {
           model.at("label").get_to(one.target.label);
-          model.at("other").get_to(one.target.other);
+          one.target.others = {model.at("other").get<std::size_t>()};
         }
         cases.push_back(std::move(one));
       }
@@ -167,7 +167,7 @@ TEST(AttentionGradients, AreOneForKeysOfOneValue) {
   test::put(folder / "config.json", test::get(vision.path() / "config.json"));
   weights.write(folder / "model.safetensors");
   const GradientStack found =
-      differentiate(*ModelFiles(folder.path()).load_vision(), input, {ScoreTarget::Kind::kLogit, 1, 0});
+      differentiate(*ModelFiles(folder.path()).load_vision(), input, {ScoreTarget::Kind::kLogit, 1, {}});
   const std::size_t n = found.shape.at(2);
   ASSERT_EQ(n, 10U);
   for (std::size_t head = 0; head < 2; ++head) {
@@ -205,11 +205,11 @@ TEST(AttentionGradients, RefuseWhatTheyCannotDo) {
   const char* const bert = "models/bert_classification";
   refuses(ErrorKind::kUsage, {"position from 0 to 2", "found 3"}, "models/bert_masked_lm", text,
           {.label = 1, .position = 3});
-  refuses(ErrorKind::kUsage, {"two different labels"}, bert, text, {ScoreTarget::Kind::kLogitDifference, 1, 1});
-  refuses(ErrorKind::kUsage, {"labels below 3", "found 3"}, bert, text, {ScoreTarget::Kind::kLogit, 3, 0});
+  refuses(ErrorKind::kUsage, {"two different labels"}, bert, text, {ScoreTarget::Kind::kLogitDifference, 1, {1}});
+  refuses(ErrorKind::kUsage, {"labels below 3", "found 3"}, bert, text, {ScoreTarget::Kind::kLogit, 3, {}});
   refuses(ErrorKind::kUsage, {"empty"}, bert, {}, {});
   refuses(ErrorKind::kUsage, {"labels below", "100000"}, "decoders/gpt2_tied", text,
-          {ScoreTarget::Kind::kLogit, 100000, 0});
+          {ScoreTarget::Kind::kLogit, 100000, {}});
   EXPECT_TRUE(sink.attention.empty());
 }
 

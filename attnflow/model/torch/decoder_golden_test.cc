@@ -91,9 +91,9 @@ TEST(DecoderGolden, Gradients) {
   const std::size_t cases = each_case("gradients", [](Decoder& decoder, const GoldenCase& one) {
     const std::size_t label = one.model.at("label");
     const std::vector<ScoreTarget> targets = {
-        {ScoreTarget::Kind::kLogit, label, 0},
-        {ScoreTarget::Kind::kProbability, label, 0},
-        {ScoreTarget::Kind::kProbabilityDifference, label, one.model.at("other").get<std::size_t>()}};
+        {ScoreTarget::Kind::kLogit, label, {}},
+        {ScoreTarget::Kind::kProbability, label, {}},
+        {ScoreTarget::Kind::kProbabilityDifference, label, {one.model.at("other").get<std::size_t>()}}};
     const std::vector<TextInput> inputs(targets.size(), TextInput{one.ids, {}});
     const std::vector<InputGradient> found = gradients_of(decoder).input_gradients(inputs, targets);
     ASSERT_EQ(found.size(), targets.size());

@@ -40,7 +40,7 @@ void expect_conserved(const test::ModelCopy& model) {
   const ModelOutput output = decoder->run(input, nullptr, options);
   for (const std::size_t label : {4U, 11U, 200U}) {
     TopSum sink;
-    decoder->gradients()->attention_gradients(input, {ScoreTarget::Kind::kLogit, label, 0}, sink,
+    decoder->gradients()->attention_gradients(input, {ScoreTarget::Kind::kLogit, label, {}}, sink,
                                               BackwardRule::kAttnLrp);
     const auto score = static_cast<double>(output.logits(0, label));
     EXPECT_NEAR(sink.sum, score, 2e-5 * (1.0 + std::abs(score)));

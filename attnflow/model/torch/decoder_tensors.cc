@@ -2,8 +2,9 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include <array>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "attnflow/model/torch/layered_gradients.h"
 
@@ -17,10 +18,10 @@ at::Tensor indices_of(std::span<const std::int64_t> ids, at::Device device) {
   return at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device);
 }
 
-// The same target among the chosen rows, which are those of its label and its other label.
+// The same target among the chosen rows, which are those of its label and its other labels.
 ScoreTarget among_chosen(ScoreTarget target) {
   target.label = 0;
-  target.other = 1;
+  std::iota(target.others.begin(), target.others.end(), std::size_t{1});
   return target;
 }
 
@@ -115,8 +116,9 @@ at::Tensor DecoderTensors::value(const AutogradOps& ops, const ScoreTarget& targ
     products = at::cat(parts, -1);
     if (output_bias.defined()) products = products + output_bias;
   } else {
-    const at::Tensor labels = indices_of(
-        std::array{static_cast<std::int64_t>(target.label), static_cast<std::int64_t>(target.other)}, device);
+    std::vector<std::int64_t> ids = {static_cast<std::int64_t>(target.label)};
+    ids.insert(ids.end(), target.others.begin(), target.others.end());
+    const at::Tensor labels = indices_of(ids, device);
     chosen = output.rows(labels);
     products = at::linear(fixed, chosen);
     if (output_bias.defined()) products = products + output_bias.index_select(0, labels);

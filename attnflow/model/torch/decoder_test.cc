@@ -86,7 +86,7 @@ TEST(Decoder, AClassifierReadsTheLastTokenThatIsNoPadding) {
     const std::vector<TextInput> inputs = {{ids, {}}};
     const std::vector<ScoreTarget> of_class = {{.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 2}};
     const std::vector<ScoreTarget> of_next = {
-        {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 2, .other = 0, .position = kLast}};
+        {.kind = ScoreTarget::Kind::kLogitAgainstRest, .label = 2, .position = kLast}};
     const InputGradient expected = gradients_of(*writer).input_gradients(inputs, of_next).front();
     const InputGradient found = gradients_of(*classifier).input_gradients(inputs, of_class).front();
     EXPECT_EQ(found.value, expected.value);
@@ -191,7 +191,7 @@ void expect_same_bits(const std::filesystem::path& folder, std::size_t tokens) {
     std::vector<Tensor<float>> found = {decoder->run({ids, {}}, &sink, {{0, tokens - 1}}).logits};
     found.push_back(decoder->append(Ids{3}, &sink));
     const std::vector<TextInput> inputs = {{{ids.begin(), ids.begin() + 20}, {}}, {{5, 2, 7}, {}}};
-    const std::vector<ScoreTarget> targets(2, {ScoreTarget::Kind::kLogit, 4, 0});
+    const std::vector<ScoreTarget> targets(2, {ScoreTarget::Kind::kLogit, 4, {}});
     for (const InputGradient& one : gradients_of(*decoder).input_gradients(inputs, targets))
       found.push_back(one.gradient);
     return std::pair(sink, found);
@@ -317,7 +317,7 @@ TEST(Decoder, RefusesInputThatItCannotRun) {
   const std::vector<TextInput> inputs = {{{1, 2}, {}}};
   EXPECT_EQ(decoder->encoder(), nullptr);
   expect_error(ErrorKind::kUsage, {"a target for each"}, [&] { gradients_of(*decoder).input_gradients(inputs, {}); });
-  const std::vector<ScoreTarget> target = {{ScoreTarget::Kind::kLogit, 298, 0}};
+  const std::vector<ScoreTarget> target = {{ScoreTarget::Kind::kLogit, 298, {}}};
   expect_error(ErrorKind::kUsage, {"labels below 298"},
                [&] { gradients_of(*decoder).input_gradients(inputs, target); });
 
@@ -334,7 +334,7 @@ TEST(Decoder, ClearsTheSequenceWhenItIsStopped) {
   BatchOptions options;
   options.stop_token = source.get_token();
   const std::vector<TextInput> inputs = {{ids, {}}};
-  const std::vector<ScoreTarget> targets = {{ScoreTarget::Kind::kLogit, 1, 0}};
+  const std::vector<ScoreTarget> targets = {{ScoreTarget::Kind::kLogit, 1, {}}};
   EXPECT_THROW(gradients_of(*decoder).input_gradients(inputs, targets, options), Cancelled);
 }
 
@@ -345,7 +345,7 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
   std::vector<ScoreTarget> targets;
   for (std::size_t i = 1; i <= 5; ++i) {
     inputs.push_back({spread_ids(6 * i, 298), {}});
-    targets.push_back({ScoreTarget::Kind::kProbabilityDifference, i, i + 1});
+    targets.push_back({ScoreTarget::Kind::kProbabilityDifference, i, {i + 1}});
   }
   std::vector<std::size_t> seen;
   BatchOptions options;
@@ -363,7 +363,7 @@ TEST(DecoderGradients, OfManySequencesAreThoseOfEach) {
     EXPECT_EQ(alone[0].value, all[i].value);
   }
   const Tensor<float> logits = decoder->run(inputs[4], nullptr, {{29}}).logits;
-  const std::vector<ScoreTarget> logit = {{ScoreTarget::Kind::kLogit, 17, 0}};
+  const std::vector<ScoreTarget> logit = {{ScoreTarget::Kind::kLogit, 17, {}}};
   EXPECT_NEAR(gradients_of(*decoder).input_gradients({&inputs[4], 1}, logit)[0].value,
               static_cast<double>(logits(0, 17)), 1e-5 * std::max(1.0, std::abs(static_cast<double>(logits(0, 17)))));
 }

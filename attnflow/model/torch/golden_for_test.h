@@ -34,10 +34,10 @@ inline constexpr double kRoundings = 4;
 inline constexpr double kBatchTolerance = 1e-5;
 
 // The targets of the golden gradients for classifiers; their names in the arrays follow.
-inline constexpr std::array<ScoreTarget, 3> kTargets = {{
-    {ScoreTarget::Kind::kLogit, 1, 0},
-    {ScoreTarget::Kind::kProbability, 0, 0},
-    {ScoreTarget::Kind::kProbabilityDifference, 2, 0},
+inline const std::array<ScoreTarget, 3> kTargets = {{
+    {ScoreTarget::Kind::kLogit, 1, {}},
+    {ScoreTarget::Kind::kProbability, 0, {}},
+    {ScoreTarget::Kind::kProbabilityDifference, 2, {0}},
 }};
 inline const std::array<std::string, 3> kTargetNames = {"logit", "probability", "difference"};
 

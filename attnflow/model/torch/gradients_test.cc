@@ -196,10 +196,10 @@ TEST(Gradients, RefuseWhatTheyCannotDo) {
   expect_error(ErrorKind::kUsage, {"a target for each of 2 inputs", "found 1"}, [&] {
     gradients_of(*model).input_gradients(inputs, {targets.data(), 1});
   });
-  const std::vector<ScoreTarget> outside = {{}, {ScoreTarget::Kind::kLogit, 3, 0}};
+  const std::vector<ScoreTarget> outside = {{}, {ScoreTarget::Kind::kLogit, 3, {}}};
   expect_error(ErrorKind::kUsage, {"labels below 3", "found 3"},
                [&] { gradients_of(*model).input_gradients(inputs, outside); });
-  const std::vector<ScoreTarget> other = {{}, {ScoreTarget::Kind::kProbabilityDifference, 0, 7}};
+  const std::vector<ScoreTarget> other = {{}, {ScoreTarget::Kind::kProbabilityDifference, 0, {7}}};
   expect_error(ErrorKind::kUsage, {"labels below 3", "found 7"},
                [&] { gradients_of(*model).input_gradients(inputs, other); });
   const std::vector<TextInput> too_long = {{std::vector<std::int64_t>(21, 5), {}}};

@@ -84,12 +84,18 @@ LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor
 
 at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
   const auto label = static_cast<std::int64_t>(target.label);
-  const auto other = static_cast<std::int64_t>(target.other);
+  const auto mean_of_others = [&](const at::Tensor& values) {
+    at::Tensor sum = values[static_cast<std::int64_t>(target.others.front())];
+    for (std::size_t i = 1; i < target.others.size(); ++i) {
+      sum = sum + values[static_cast<std::int64_t>(target.others[i])];
+    }
+    return sum / static_cast<double>(target.others.size());
+  };
   switch (target.kind) {
     case ScoreTarget::Kind::kLogit:
       return logits[label];
     case ScoreTarget::Kind::kLogitDifference:
-      return logits[label] - logits[other];
+      return logits[label] - mean_of_others(logits);
     case ScoreTarget::Kind::kLogitAgainstRest: {
       const auto rest = static_cast<double>(logits.numel() - 1);
       return rest == 0.0 ? logits[label] : logits[label] - (logits.sum() - logits[label]) / rest;
@@ -98,7 +104,7 @@ at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
       return at::softmax(logits, -1)[label];
     case ScoreTarget::Kind::kProbabilityDifference: {
       const at::Tensor probabilities = at::softmax(logits, -1);
-      return probabilities[label] - probabilities[other];
+      return probabilities[label] - mean_of_others(probabilities);
     }
   }
   return {};

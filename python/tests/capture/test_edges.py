@@ -106,8 +106,8 @@ class EdgesTest(PackageTest):
         asked = options if mixing is None else options | {"mixing": mixing}
         report = saved.explain(check=False, **asked)
         found = json.loads(report.to_json())
-        tolerance = GRADIENTS if mixing in RELEVANCE else ZEROING if mixing == "value-zeroing" else TOLERANCE
         of_layer = found["settings"]["mixing"] in RELEVANCE
+        tolerance = GRADIENTS if of_layer else ZEROING if mixing == "value-zeroing" else TOLERANCE
         for method, values in arrays.items():
             largest = np.abs(values).max(axis=(1, 2) if of_layer else 2, keepdims=True)
             difference = np.abs(getattr(report, method) - values) / np.where(largest == 0, 1, largest)
@@ -306,7 +306,7 @@ class Users(EdgesTest):
         self.assertEqual(caught.exception.kind, "unsupported_model")
         usual = llama.explain(check=False)
         self.assertEqual(usual.settings["mixing"], "attention")
-        self.assertTrue(any("relevance, the default for decoders, is not available" in note for note in usual.notes))
+        self.assertTrue(any("relevance, the default for predictions, is not available" in note for note in usual.notes))
 
         attnflow.register_layer(
             Another,

@@ -93,7 +93,7 @@ class Inputs(PackageTest):
         ids = self.tokenizer(TEXT)["input_ids"]
         for name, given in (("twice", ids + ids), ("without a template", ids[1:-1]), ("backwards", ids[::-1])):
             with self.subTest(name):
-                report = self.explain(given, check=False)
+                report = self.explain(given, check=False, mixing="attention")
                 with attnflow.capture(self.model) as captured, torch.no_grad():
                     self.model(input_ids=torch.tensor([given]))
                 np.testing.assert_allclose(report.rollout, attnflow.rollout(captured), atol=1e-6)
