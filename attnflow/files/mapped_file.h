@@ -20,6 +20,10 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
 
+  // Gives back the memory of a part that will not be read soon; reading it again maps it again. Bytes elsewhere:
+  // nothing.
+  void release(std::span<const std::byte> part) const;
+
  private:
   void* address_ = nullptr;
   std::size_t size_ = 0;

@@ -31,6 +31,8 @@ class TensorReader {
   virtual void read(std::size_t row, std::span<float> values) const = 0;
   // Whether reading some rows takes only their share of the work.
   virtual bool reads_rows() const { return true; }
+  // The stored form will not be read soon: what keeps it in memory may give that back.
+  virtual void release() const {}
 };
 
 // A stored tensor. `bytes` points into a mapped or built-in file (little-endian, row-major, unaligned) and remains

@@ -21,6 +21,9 @@ class GgufParts::FileBytes {
     mapping_.reset();
   }
   std::span<const std::byte> bytes() const { return bytes_; }
+  void release(std::span<const std::byte> part) const {
+    if (mapping_) mapping_->release(part);
+  }
 
  private:
   std::unique_ptr<const MappedFile> mapping_;
@@ -64,6 +67,10 @@ void GgufParts::add(const std::filesystem::path& path, const GgufHeader& header,
 
 std::span<const std::byte> GgufParts::bytes(const GgufTensor& tensor) const {
   return bytes_[static_cast<std::size_t>(&tensor - header_.tensors.data())];
+}
+
+void GgufParts::release(std::span<const std::byte> part) const {
+  for (const auto& file : files_) file->release(part);
 }
 
 }  // namespace attnflow::internal

@@ -30,7 +30,9 @@ class GgufParts {
   const GgufHeader& header() const { return header_; }
   // `tensor` must be one of header().tensors.
   std::span<const std::byte> bytes(const GgufTensor& tensor) const;
-  // The same as a function, which must not outlive this.
+  // Gives back the memory of mapped bytes that will not be read soon.
+  void release(std::span<const std::byte> part) const;
+  // bytes() as a function, which must not outlive this.
   GgufBytes reader() const {
     return [this](const GgufTensor& tensor) { return bytes(tensor); };
   }

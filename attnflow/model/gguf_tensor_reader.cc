@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "attnflow/files/messages.h"
@@ -13,26 +14,29 @@ namespace attnflow::internal {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16U;  // numbers dequantized at a time: they stay in the cache
-constexpr std::uint32_t kWithoutSign = 0x7fffffff;
-constexpr std::uint32_t kInfinity = 0x7f800000;
+constexpr std::uint32_t kExponent = 0x7f800000;
 
+// Without branches and maxima, so that every processor's vectors serve.
 bool all_finite(std::span<const float> values) {
-  std::uint32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & kWithoutSign);
-  return largest < kInfinity;
+  std::uint32_t found = 0;
+  for (const float value : values) {
+    found |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent);
+  }
+  return found == 0;
 }
 
 }  // namespace
 
 GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes,
-                                   const std::string& source)
+                                   const std::string& source, Release release)
     : name_(tensor.source->name),
       source_(source),
       type_(tensor.source->type),
       change_(tensor.change),
       head_width_(tensor.head_width),
       heads_(tensor.heads),
-      key_value_heads_(tensor.key_value_heads) {
+      key_value_heads_(tensor.key_value_heads),
+      release_(std::move(release)) {
   const std::vector<std::size_t>& extents = tensor.source->extents;
   const bool is_vector = extents.size() == 1;
   width_ = is_vector ? 1 : tensor.shape.back();

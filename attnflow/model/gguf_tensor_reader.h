@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -16,12 +17,18 @@ namespace attnflow::internal {
 // matrix (GPT-2) reads all of it.
 class GgufTensorReader final : public TensorReader {
  public:
-  // `bytes`, which begin with the tensor's, must outlive the reader. Throws Error(kUnsupportedModel) when a row is not
-  // a whole number of blocks.
-  GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes, const std::string& source);
+  using Release = std::function<void(std::span<const std::byte> bytes)>;
+
+  // `bytes`, which begin with the tensor's, must outlive the reader; `release` gives back their memory. Throws
+  // Error(kUnsupportedModel) when a row is not a whole number of blocks.
+  GgufTensorReader(const ConvertedTensor& tensor, std::span<const std::byte> bytes, const std::string& source,
+                   Release release = {});
 
   void read(std::size_t row, std::span<float> values) const override;
   bool reads_rows() const override { return change_ != TensorChange::kTransposed; }
+  void release() const override {
+    if (release_) release_(blocks_);
+  }
 
   std::size_t width() const { return width_; }  // numbers in a row
 
@@ -44,6 +51,7 @@ class GgufTensorReader final : public TensorReader {
   std::size_t stored_rows_;
   std::size_t row_bytes_;  // of a row of the file
   std::span<const std::byte> blocks_;
+  Release release_;
 };
 
 }  // namespace attnflow::internal

@@ -31,7 +31,8 @@ DecoderWeights find_gguf_weights(const GgufFile& file, bool copy) {
   std::map<std::string, StoredTensor, std::less<>> tensors;
   for (const ConvertedTensor& tensor : model.tensors) {
     const auto mapped = std::make_shared<const MappedTensor>(
-        MappedTensor{parts, GgufTensorReader(tensor, parts->bytes(*tensor.source), source)});
+        MappedTensor{parts, GgufTensorReader(tensor, parts->bytes(*tensor.source), source,
+                                             [all = parts.get()](auto bytes) { all->release(bytes); })});
     tensors[tensor.name] = {.name = tensor.source->name,
                             .dtype = DType::kF32,
                             .shape = tensor.shape,

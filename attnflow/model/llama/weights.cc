@@ -77,6 +77,9 @@ LlamaModelHandle load(const fs::path& file, bool copy) {
   LlamaModelHandle model;
   with_llama_assertions(file.string(), [&] {
     llama_model_params params = llama_model_default_params();
+    // Otherwise weights are repacked: a copy of the file in memory, which was no faster, neither for a text nor for
+    // generating.
+    params.use_extra_bufts = false;
     params.n_gpu_layers = 0;
     if (copy) params.load_mode = LLAMA_LOAD_MODE_NONE;
     model.reset(llama_model_load_from_file(file.c_str(), params));

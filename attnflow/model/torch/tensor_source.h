@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 
 #include "attnflow/base/error.h"
@@ -57,6 +59,21 @@ inline bool lies_in_place(const StoredTensor& stored) {
   return stored.dtype == DType::kF32 && stored.reader == nullptr;
 }
 
+// Memory for tensors that come and go, such as those of a layer: what is given back serves the next tensor with as many
+// numbers, so that the kernel need not clear it again.
+class TensorBuffers {
+ public:
+  // A float32 tensor on the host with any content, whose memory comes back when nothing holds it.
+  at::Tensor take(at::IntArrayRef shape);
+
+ private:
+  struct Free {
+    std::mutex changing;
+    std::multimap<std::int64_t, at::Tensor> buffers;  // by their numbers
+  };
+  std::shared_ptr<Free> free_ = std::make_shared<Free>();
+};
+
 // Converts stored tensors to float32 on the device, once each, however many parts of the model share one.
 class TensorSource {
  public:
@@ -79,6 +96,12 @@ class TensorSource {
   at::Device device() const { return device_; }
   // A source of the same kind that has made nothing.
   TensorSource fresh() const { return TensorSource(device_, use_, threads_); }
+  // Likewise, for tensors that are dequantized again and again.
+  TensorSource with_buffers() const {
+    TensorSource source = fresh();
+    source.buffers_ = std::make_shared<TensorBuffers>();
+    return source;
+  }
   // All tensors made, by their stored names.
   std::map<std::string, at::Tensor> by_name() const;
 
@@ -89,6 +112,7 @@ class TensorSource {
   Use use_;
   std::size_t threads_;
   std::map<const StoredTensor*, at::Tensor> made_;
+  std::shared_ptr<TensorBuffers> buffers_ = nullptr;
 };
 
 }  // namespace attnflow::internal
