@@ -1,9 +1,11 @@
 // Reads a tensor of a GGUF file in Hugging Face's order (gguf_layout.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -51,6 +53,7 @@ class GgufTensorReader final : public TensorReader {
   std::size_t stored_rows_;
   std::size_t row_bytes_;  // of a row of the file
   std::span<const std::byte> blocks_;
+  std::unique_ptr<std::atomic<bool>[]> finite_;  // rows of the file that were found to be finite: all passes read them
   Release release_;
 };
 

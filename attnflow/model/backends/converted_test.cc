@@ -1,7 +1,11 @@
 // Tests small random GGUF models, run by the torch backend as they are or converted, against output of transformers.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <numeric>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,6 +61,40 @@ TEST(GgufTensorReader, ChangesTensors) {
     EXPECT_EQ(read(TensorChange::kByHead, {1, 16}, row, 1), (std::vector<float>{by_head[row]}));
   }
   EXPECT_EQ(read(TensorChange::kMinusOne, {16}, 3, 2), (std::vector<float>{2, 3}));
+}
+
+// Every byte of the blocks is random; scales are finite.
+TEST(GgufTensorReader, Q5IsReadAsByLibllama) {
+  constexpr std::uint32_t kQ5 = 6;
+  constexpr std::size_t kBlocks = 300;
+  constexpr std::size_t kBytes = 22;
+  std::mt19937 random(3);
+  std::vector<std::byte> blocks(kBlocks * kBytes);
+  for (std::byte& byte : blocks) byte = static_cast<std::byte>(random() & 255U);
+  for (std::size_t i = 0; i < kBlocks; ++i) blocks[i * kBytes + 1] &= std::byte{0xbf};
+  std::vector<float> expected(kBlocks * 32);
+  llama_backend().dequantise(kQ5, blocks, expected);
+  const internal::GgufTensor source = {"x", {320, kBlocks / 10}, kQ5, 0, blocks.size()};
+  const internal::ConvertedTensor tensor{.name = "x", .shape = {kBlocks / 10, 320}, .source = &source, .head_width = 1};
+  std::vector<float> values(expected.size());
+  const internal::GgufTensorReader reader(tensor, blocks, "x.gguf");
+  for (int pass = 0; pass < 2; ++pass) {
+    reader.read(0, values);
+    EXPECT_EQ(values, expected);
+  }
+}
+
+TEST(GgufTensorReader, NumbersThatAreNotFiniteAreNamed) {
+  const std::vector<float> stored = {1, 2, std::numeric_limits<float>::infinity(), 4};
+  const internal::GgufTensor source = {"x", {2, 2}, 0, 0, 16};
+  const internal::ConvertedTensor tensor{.name = "x", .shape = {2, 2}, .source = &source, .head_width = 1};
+  const internal::GgufTensorReader reader(tensor, std::as_bytes(std::span<const float>(stored)), "x.gguf");
+  std::vector<float> values(2);
+  reader.read(0, values);
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_THROW(reader.read(1, values), Error);
+    reader.read(0, values);
+  }
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ at::Tensor AutogradOps::halved(const at::Tensor& product) const {
 
 at::Tensor AutogradOps::ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
   const Activation activation = layer.form.activation;
-  if (!layer.gate.weight.defined()) return activated(layer.feed_forward_in, x, activation);
-  if (layer.gate_and_in.weight.defined()) {  // one product, forward and backward, instead of two
+  if (!layer.gate.defined()) return activated(layer.feed_forward_in, x, activation);
+  if (layer.gate_and_in.defined()) {  // one product, forward and backward, instead of two
     const std::vector<at::Tensor> halves = linear(layer.gate_and_in, x).chunk(2, -1);
     return halved(active(halves[0], activation) * halves[1]);
   }

@@ -45,7 +45,9 @@ class AutogradOps {
   BackwardRule rule = BackwardRule::kGradient;
 
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
-  at::Tensor linear(const Linear& map, const at::Tensor& x) const { return at::linear(x, map.weight, map.bias); }
+  at::Tensor linear(const Linear& map, const at::Tensor& x) const {
+    return map.rows.defined() ? streamed_linear(map.rows, x) : at::linear(x, map.weight, map.bias);
+  }
   at::Tensor activated(const Linear& map, const at::Tensor& x, Activation activation) const {
     return active(linear(map, x), activation);
   }

@@ -58,6 +58,14 @@ void BlockedOps::multiply(const Block& block, const Linear& map, const at::Tenso
 }
 
 std::vector<at::Tensor> BlockedOps::linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const {
+  if (std::any_of(maps.begin(), maps.end(), [](const Linear* map) { return map->rows.defined(); })) {
+    std::vector<at::Tensor> results;
+    for (const Linear* map : maps) {
+      const Linear whole = map->whole();
+      results.push_back(linear(std::vector<const Linear*>{&whole}, x).front());
+    }
+    return results;
+  }
   const at::Tensor input = as_matrix(x);
   std::vector<std::int64_t> outs;
   std::vector<at::Tensor> results;
@@ -78,8 +86,9 @@ std::vector<at::Tensor> BlockedOps::linear(const std::vector<const Linear*>& map
 
 at::Tensor BlockedOps::activated(const Linear& in, const at::Tensor& x, Activation activation,
                                  const Linear& gate) const {
+  if (in.rows.defined() || gate.rows.defined()) return activated(in.whole(), x, activation, gate.whole());
   const at::Tensor input = as_matrix(x);
-  const bool gated = gate.weight.defined();
+  const bool gated = gate.defined();
   const std::int64_t out = in.weight.size(0);
   const at::Tensor result = at::empty({input.size(0), out}, x.options());
   const std::vector<Block> blocks = cut(input, {out});

@@ -177,14 +177,14 @@ internal::DecoderTensors::Keep what_to_keep(const DecoderWeights& weights, const
   return is_much && options.device == "cpu" && !options.copy_weights ? Keep::kFew : Keep::kAll;
 }
 
-// The largest layer's numbers as float32, in bytes.
-std::size_t largest_layer(const DecoderWeights& weights) {
+// The bytes of the largest layer in float32, but for what is read by panels.
+std::size_t largest_layer(const DecoderWeights& weights, const internal::TensorSource& source) {
   std::size_t largest = 0;
   for (const LayerWeights& layer : weights.layers) {
     std::size_t numbers = 0;
     for (const LinearWeights* map : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.gate,
                                      &layer.feed_forward_in, &layer.feed_forward_out}) {
-      if (map->weight == nullptr) continue;
+      if (map->weight == nullptr || internal::WeightRows::are(source, *map)) continue;
       numbers += map->out * map->weight->shape[map->layout == MatrixLayout::kOutIn ? 1 : 0];
     }
     largest = std::max(largest, numbers * sizeof(float));
@@ -193,8 +193,8 @@ std::size_t largest_layer(const DecoderWeights& weights) {
 }
 
 // Layers that are made for each pass need room for two: the one that runs, and the next.
-void check_room_for_layers(const DecoderWeights& weights) {
-  const std::size_t needed = 2 * largest_layer(weights);
+void check_room_for_layers(const DecoderWeights& weights, const internal::TensorSource& source) {
+  const std::size_t needed = 2 * largest_layer(weights, source.for_passing_layers());
   const std::optional<std::size_t> available = available_memory();
   if (!available || needed <= *available) return;
   internal::fail(ErrorKind::kOther,
@@ -214,7 +214,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         keeps_(what_to_keep(weights, options)),
         tensors_(source_, weights, keeps_),
         sequence_(std::make_shared<Sequence>(weights.config, device_)) {
-    if (keeps_ == internal::DecoderTensors::Keep::kFew) check_room_for_layers(weights);
+    if (keeps_ == internal::DecoderTensors::Keep::kFew) check_room_for_layers(weights, source_);
     sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
 

@@ -59,7 +59,7 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       forms(make_forms()),
       layers(
           config.layers,
-          [all = &source, whole = keep == Keep::kAll, own = source.with_buffers(), parts = weights.layers,
+          [all = &source, whole = keep == Keep::kAll, own = source.for_passing_layers(), parts = weights.layers,
            layer_forms = forms](std::size_t index) mutable {
             if (whole) return TransformerLayer(*all, parts[index], layer_forms[index]);
             TensorSource once = own;

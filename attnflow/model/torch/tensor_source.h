@@ -96,12 +96,14 @@ class TensorSource {
   at::Device device() const { return device_; }
   // A source of the same kind that has made nothing.
   TensorSource fresh() const { return TensorSource(device_, use_, threads_); }
-  // Likewise, for tensors that are dequantized again and again.
-  TensorSource with_buffers() const {
+  // Likewise, for layers that come and go: quantized maps are read by panels (weight_rows.h), and memory serves again.
+  TensorSource for_passing_layers() const {
     TensorSource source = fresh();
     source.buffers_ = std::make_shared<TensorBuffers>();
     return source;
   }
+  bool reads_panels() const { return buffers_ != nullptr && device_.is_cpu(); }
+  std::size_t threads() const { return threads_; }
   // All tensors made, by their stored names.
   std::map<std::string, at::Tensor> by_name() const;
 

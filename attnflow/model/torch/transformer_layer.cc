@@ -4,7 +4,7 @@ namespace attnflow::internal {
 
 Linear::Linear(TensorSource& source, const LinearWeights& weights) {
   if (weights.weight == nullptr) return;
-  const auto rows = [&](const at::Tensor& all) {
+  const auto part_of = [&](const at::Tensor& all) {
     const std::int64_t out = to_signed(weights.out);
     if (all.size(0) == out) return all;  // as for a bias of its own
     if (weights.groups > 1) {
@@ -13,9 +13,20 @@ Linear::Linear(TensorSource& source, const LinearWeights& weights) {
     }
     return all.narrow(0, to_signed(weights.begin), out);
   };
+  if (weights.bias != nullptr) bias = part_of(source.get(*weights.bias).flatten());  // BART stores it as [1, out]
+  if (WeightRows::are(source, weights)) {
+    rows = c10::make_intrusive<WeightRows>(source, weights, bias);
+    return;
+  }
   const at::Tensor& stored = source.get(*weights.weight);
-  weight = rows(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
-  if (weights.bias != nullptr) bias = rows(source.get(*weights.bias).flatten());  // BART stores it as [1, out]
+  weight = part_of(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
+}
+
+Linear Linear::whole() const {
+  Linear map = *this;
+  if (rows.defined()) map.weight = rows->whole();
+  map.rows.reset();
+  return map;
 }
 
 Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one)

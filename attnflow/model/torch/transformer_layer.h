@@ -47,16 +47,21 @@
 #include "attnflow/model/architecture.h"
 #include "attnflow/model/layer_weights.h"
 #include "attnflow/model/torch/tensor_source.h"
+#include "attnflow/model/torch/weight_rows.h"
 
 namespace attnflow::internal {
 
-// y = x W^T + b. Both are views of the stored tensors, regardless of layout; undefined if there is no such map.
+// y = x W^T + b. Tensors are views of the stored ones, regardless of layout.
 struct Linear {
   Linear() = default;
   Linear(TensorSource& source, const LinearWeights& weights);
 
-  at::Tensor weight;  // [out, in]
-  at::Tensor bias;    // [out], or undefined: none
+  bool defined() const { return weight.defined() || rows.defined(); }  // if not, there is no such map
+  Linear whole() const;                                                // with a weight
+
+  at::Tensor weight;                    // [out, in], unless there are `rows`
+  at::Tensor bias;                      // [out], or undefined: none
+  c10::intrusive_ptr<WeightRows> rows;  // dequantized for each product
 };
 
 struct Norm {
