@@ -108,7 +108,7 @@ endfunction()
 # inlines nothing at -O1.
 # Regular expressions over paths below attnflow/.
 set(ATTNFLOW_HOT_SOURCES
-    "^(tensor|graph|rollout|flow|evaluate)/" "^files/array" "^model/(llama/|gguf_tensor_reader)"
+    "^(tensor|graph|rollout|flow|evaluate)/" "^files/array" "^model/(llama/|gguf_(blocks|tensor_reader))"
     "^image/(image_processor|overlay|picture|resample_filter|resize)\\.")
 
 # Also optimized in the sanitizers' build, because tests would otherwise spend minutes there: sources, and for some

@@ -1,17 +1,15 @@
 #include "attnflow/model/gguf_tensor_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
-#include "attnflow/files/half.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/fail.h"
+#include "attnflow/model/gguf_blocks.h"
 
 namespace attnflow::internal {
 namespace {
@@ -26,45 +24,6 @@ bool all_finite(std::span<const float> values) {
     found |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(value) & kExponent) == kExponent);
   }
   return found == 0;
-}
-
-constexpr std::uint32_t kQ5 = 6;  // the type Q5_0
-
-// Byte b of entry i is 16 if bit b of i is set.
-constexpr std::array<std::uint64_t, 256> kFifthBits = [] {
-  std::array<std::uint64_t, 256> table = {};
-  for (std::uint64_t i = 0; i < table.size(); ++i) {
-    for (std::uint64_t bit = 0; bit < 8; ++bit) table[i] |= (i >> bit & 1U) << (8 * bit + 4);
-  }
-  return table;
-}();
-
-// Blocks of 32 numbers d (q - 16), in 22 bytes: d as float16; the fifth bits of q; the lower four of the first 16 and
-// the last 16 in turn. The same bits as libllama's, in a quarter of the time: files called Q4_K_M hold most of a small
-// model like this, because its rows are no whole number of larger blocks.
-void dequantise_q5(std::span<const std::byte> blocks, std::span<float> values) {
-  constexpr std::size_t kNumbers = 32;
-  constexpr std::size_t kBytes = 22;
-  const std::byte* block = blocks.data();
-  float* value = values.data();
-  for (std::size_t i = 0; i < values.size() / kNumbers; ++i, block += kBytes, value += kNumbers) {
-    std::uint16_t scale = 0;
-    std::memcpy(&scale, block, sizeof(scale));
-    std::array<std::uint8_t, kNumbers> fifth;
-    for (std::size_t b = 0; b < 4; ++b) {
-      std::memcpy(fifth.data() + 8 * b, &kFifthBits[std::to_integer<std::uint8_t>(block[2 + b])], 8);
-    }
-    std::array<std::uint8_t, kNumbers / 2> pairs;
-    std::memcpy(pairs.data(), block + 6, pairs.size());
-    const float d = half_to_float(scale);
-    for (std::size_t j = 0; j < kNumbers / 2; ++j) {
-      value[j] = static_cast<float>(static_cast<std::int32_t>((pairs[j] & 15U) | fifth[j]) - 16) * d;
-    }
-    for (std::size_t j = 0; j < kNumbers / 2; ++j) {
-      const std::size_t other = j + kNumbers / 2;
-      value[other] = static_cast<float>(static_cast<std::int32_t>((pairs[j] >> 4U) | fifth[other]) - 16) * d;
-    }
-  }
 }
 
 }  // namespace
@@ -114,11 +73,7 @@ void GgufTensorReader::read(std::size_t row, std::span<float> values) const {
 void GgufTensorReader::dequantise(std::size_t row, std::span<float> values) const {
   const std::size_t rows = values.size() / stored_width_;
   const std::span<const std::byte> stored = blocks_.subspan(row * row_bytes_, rows * row_bytes_);
-  if (type_ == kQ5) {
-    dequantise_q5(stored, values);
-  } else {
-    llama_backend().dequantise(type_, stored, values);
-  }
+  if (!dequantise_blocks(type_, stored, values)) llama_backend().dequantise(type_, stored, values);
   std::span<std::atomic<bool>> known(finite_.get() + row, rows);
   const auto is_known = [](const std::atomic<bool>& one) { return one.load(std::memory_order_relaxed); };
   if (std::all_of(known.begin(), known.end(), is_known)) return;

@@ -12,6 +12,7 @@
 
 #include "attnflow/model/backend.h"
 #include "attnflow/model/convert_gguf.h"
+#include "attnflow/model/gguf_blocks.h"
 #include "attnflow/model/gguf_tensor_reader.h"
 #include "attnflow/model/gguf_weights.h"
 #include "attnflow/model/llama/llama_for_test.h"
@@ -63,25 +64,26 @@ TEST(GgufTensorReader, ChangesTensors) {
   EXPECT_EQ(read(TensorChange::kMinusOne, {16}, 3, 2), (std::vector<float>{2, 3}));
 }
 
-// Every byte of the blocks is random; scales are finite.
-TEST(GgufTensorReader, Q5IsReadAsByLibllama) {
-  constexpr std::uint32_t kQ5 = 6;
-  constexpr std::size_t kBlocks = 300;
-  constexpr std::size_t kBytes = 22;
+// Every byte of the blocks is random, but for the sign of one of the exponent's bits: scales are finite.
+TEST(GgufBlocks, AreReadAsByLibllama) {
+  struct Kind {
+    std::uint32_t type;
+    std::size_t numbers, bytes, scale;
+  };
   std::mt19937 random(3);
-  std::vector<std::byte> blocks(kBlocks * kBytes);
-  for (std::byte& byte : blocks) byte = static_cast<std::byte>(random() & 255U);
-  for (std::size_t i = 0; i < kBlocks; ++i) blocks[i * kBytes + 1] &= std::byte{0xbf};
-  std::vector<float> expected(kBlocks * 32);
-  llama_backend().dequantise(kQ5, blocks, expected);
-  const internal::GgufTensor source = {"x", {320, kBlocks / 10}, kQ5, 0, blocks.size()};
-  const internal::ConvertedTensor tensor{.name = "x", .shape = {kBlocks / 10, 320}, .source = &source, .head_width = 1};
-  std::vector<float> values(expected.size());
-  const internal::GgufTensorReader reader(tensor, blocks, "x.gguf");
-  for (int pass = 0; pass < 2; ++pass) {
-    reader.read(0, values);
-    EXPECT_EQ(values, expected);
+  for (const Kind& kind : {Kind{6, 32, 22, 0}, Kind{14, 256, 210, 208}}) {
+    constexpr std::size_t kBlocks = 300;
+    std::vector<std::byte> blocks(kBlocks * kind.bytes);
+    for (std::byte& byte : blocks) byte = static_cast<std::byte>(random() & 255U);
+    for (std::size_t i = 0; i < kBlocks; ++i) blocks[i * kind.bytes + kind.scale + 1] &= std::byte{0xbf};
+    std::vector<float> expected(kBlocks * kind.numbers);
+    llama_backend().dequantise(kind.type, blocks, expected);
+    std::vector<float> values(expected.size());
+    ASSERT_TRUE(internal::dequantise_blocks(kind.type, blocks, values));
+    EXPECT_EQ(values, expected) << kind.type;
   }
+  std::vector<float> none;
+  EXPECT_FALSE(internal::dequantise_blocks(0, {}, none));
 }
 
 TEST(GgufTensorReader, NumbersThatAreNotFiniteAreNamed) {

@@ -8,12 +8,17 @@ import { WordReport } from "../report/words";
 import { partsOf } from "./belief";
 import { Own, Piece } from "./own_text";
 
-/** The model's answer at the chosen output token; null if it is for another position, or there is none. */
-function answerOf({ report, state }: Viewer) {
-  const { predictions = [], output_token: own } = report.document;
+/**
+ * What is explained at the chosen output token: the target, else the model's answer; null if that is for another
+ * position, or there is none. A target that is not among the choices has no probability.
+ */
+function answerOf({ report, state }: Viewer): { label: string; probability?: number } | null {
+  const { predictions = [], output_token: own, target } = report.document;
   const token = state.choices.token.value;
-  const { position, choices } = predictions.find((one) => (one.position ?? own) === token) ?? {};
-  return token === own || position === token ? (choices?.[0] ?? null) : null;
+  const { position, choices = [], candidates = [] } = predictions.find((one) => (one.position ?? own) === token) ?? {};
+  if (token !== own && position !== token) return null;
+  if (!target || (target.position ?? own) !== token || choices.length === 0) return choices[0] ?? null;
+  return [...choices, ...candidates].find(({ label }) => label === target.label) ?? { label: target.label };
 }
 
 /** A token named within the headline; a patch is named by its position. */
@@ -52,7 +57,8 @@ function Subject() {
   const classes = report.document.notes?.find(({ code }) => code === "few-classes")?.values.classes;
   return (
     <>
-      {name}, {percentage(answer.probability)}
+      {name}
+      {answer.probability !== undefined && `, ${percentage(answer.probability)}`}
       {classes !== undefined && ` (one of ${String(classes)} classes)`}
     </>
   );

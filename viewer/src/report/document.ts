@@ -127,8 +127,13 @@ export interface Target {
   index: number;
   logit: number;
   position?: number;
-  /** what it is compared with; without an index: the mean of all others */
-  against?: { label: string; logit: number; index?: number };
+  /** what it is compared with; without an index: the mean of `others`, or of all others */
+  against?: {
+    label: string;
+    logit: number;
+    index?: number;
+    others?: { label: string; index: number; logit: number }[];
+  };
   title?: string;
 }
 

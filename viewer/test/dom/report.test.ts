@@ -393,6 +393,17 @@ describe("filters", () => {
     expect(text("#heading")).toMatch(new RegExp(`ranks “${words[order[1]]}” first$`));
   });
 
+  test("the headline names the target, not another prediction", async () => {
+    const report = reportOf("", "short");
+    const { choices } = report.predictions[0];
+    await open(report);
+    expect(text("#heading")).toMatch(new RegExp(`^${choices[0].label}, `));
+    await open({ ...report, target: { kind: "class", label: choices[1].label, index: 1, logit: 0 } });
+    expect(text("#heading")).toMatch(new RegExp(`^${choices[1].label}, [\\d.]+%: `));
+    await open({ ...report, target: { kind: "class", label: "neither", index: 7, logit: 0 } });
+    expect(text("#heading")).toMatch(/^neither: /);
+  });
+
   test("special tokens are excluded as a page opens", async () => {
     const numbers = short();
     const { tokens: pieces } = numbers.report.input;
