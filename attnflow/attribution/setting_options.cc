@@ -66,9 +66,10 @@ std::vector<SettingOption> make_table() {
           "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"),
       option<&Settings::against>(
           "against", kPrediction,
-          "What --target is compared with, whose mean logit is subtracted: a class or token, or several, separated by "
-          "commas; next10 (the ten next most probable); rest (all others); none (the logit alone); auto (of tokens the "
-          "next most probable, of classes all others)"),
+          "Compare --target with these, subtracting their mean logit: a class or token, or several separated by "
+          "commas; "
+          "next10 (the ten most probable others; any number works); rest (all others); none (explain the logit alone); "
+          "auto (for tokens, the most probable other; for classes, all others)"),
       option<&Settings::heads>("heads", kAll,
                                "How to combine a layer's heads: mean, max, min, or the index of a single head",
                                {.form = OptionForm::kNumberToo}),

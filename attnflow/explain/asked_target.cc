@@ -84,7 +84,6 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
                               tokens - 1, asked);
 }
 
-// `usual`: the value of --against auto; `what`: class or token, for messages; named(option, asked): its number.
 // "next10": 10; nothing for other texts.
 std::optional<std::size_t> next_of(std::string_view against) {
   constexpr std::string_view kNext = "next";
@@ -107,6 +106,7 @@ std::vector<std::string> listed(const std::string& against, const TargetNames* n
   return {against};
 }
 
+// `usual`: the value of --against auto; `what`: class or token, for messages; named(option, asked): its number.
 template <typename Named>
 AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, const char* what, const Named& named,
                         const TargetNames* names) {
@@ -123,14 +123,23 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
     target.next = *next;
   } else if (against != "none") {
     target.against = Against::kLabels;
-    for (const std::string& name : listed(against, names)) {
+    const std::vector<std::string> parts = listed(against, names);
+    for (const std::string& name : parts) {
+      const bool is_keyword = name == "auto" || name == "none" || name == "rest" || next_of(name);
+      if (parts.size() > 1 && is_keyword && (names == nullptr || !names->of_class)) {
+        throw internal::usage_error(
+            "--against: expected a {} in a list, found '{}', which stands alone; for the word itself, write ' {}' with "
+            "a "
+            "space before it",
+            what, name, name);
+      }
       const std::size_t other = named("against", name);
       if (target.label == other) {
-        throw internal::usage_error("--against: expected a {} other than --target {}, found {}", what, settings.target,
-                                    against);
+        throw internal::usage_error("--against: expected a {} other than --target {}, found '{}'", what,
+                                    settings.target, name);
       }
       if (std::find(target.others.begin(), target.others.end(), other) != target.others.end()) {
-        throw internal::usage_error("--against: expected each {} once, found {} again", what, name);
+        throw internal::usage_error("--against: expected each {} once, found '{}' twice", what, name);
       }
       target.others.push_back(other);
     }

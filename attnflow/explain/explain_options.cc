@@ -39,7 +39,9 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
                                      "unknown token there (or its mask or end-of-text token)",
                                      {.type = "N,N", .form = OptionForm::kPositions}),
       option<&ExplainOptions::candidates>(
-          "candidates", kForExplain, "Comma-separated words; report their probability at the mask or as the next token",
+          "candidates", kForExplain,
+          "Comma-separated words; report their probability at the mask or as the next token, and explain the most "
+          "probable against the others",
           {.group = "Output", .type = "WORD,WORD"}),
       option<&ExplainOptions::referents>(
           "referents", kForExplain | kForArrays | kForModels,

@@ -1,12 +1,12 @@
 // Resolves Mixing::kAuto for any model: edges that answer the question, if they take at most about a minute.
 //
-// Attention as edges, as in Abnar and Zuidema, ranks the word that decides a prediction no better than chance
-// (docs/edges.md). The first possible mixing applies:
+// In a decoder, rollout and flow over attention, as in Abnar and Zuidema, rank the deciding word no better than chance;
+// in encoders, relevance agrees better with blank-out (docs/edges.md). The first possible mixing applies:
 //
 //     relevance    if the output token is one where the model predicts something (a class, a masked word, the next
 //                  token), and it has gradients; always if --target or --against names something that nothing else
 //                  explains;
-//     alti         if that would take longer, and while a text is written;
+//     alti         if the model has no gradients or relevance would take longer, and while a text is generated;
 //     attention    if that would take longer, too; where nothing is predicted; and for options meaningful for
 //                  attention only: one head, max or min over heads, a given residual, one row without matrices.
 //
@@ -29,11 +29,11 @@ namespace attnflow {
 inline constexpr double kWorkOfOne = 6e12;
 inline constexpr double kWorkOfMany = 1e12;
 
-// The token where a model makes its prediction. A named token may be another, whose state alone can be explained.
+// The token where a model makes its prediction. At any other token, only the token's state can be explained.
 enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer };
 
-// Whether the output token asked for is one. `last`: where a decoder reads the text's class, or what follows it. Throws
-// Error(kUsage) for a token that the input does not have.
+// Whether the model predicts something at the requested output token. `last`: the position where a decoder predicts the
+// text's class or the next token. Throws Error(kUsage) for a token that the input does not have.
 bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& input, std::size_t last);
 
 struct DefaultQuestion {

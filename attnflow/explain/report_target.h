@@ -14,7 +14,8 @@
 namespace attnflow {
 
 struct AskedTarget {
-  // The mean logit of what the target is compared with: nothing, the `next` largest others, all others, or `others`.
+  // The outputs whose mean logit is subtracted from the target's: none, the `next` largest others, all others, or
+  // `others`.
   enum class Against : std::uint8_t { kNothing, kNext, kRest, kLabels };
   std::optional<std::size_t> label = {};  // absent: the largest logit
   Against against = Against::kNothing;
@@ -25,10 +26,11 @@ struct AskedTarget {
   std::vector<std::size_t> candidates = {};
 };
 
-// The default comparison: a class with all others, a token with the best other one.
+// The default comparison: a class with all others, a token with the most probable other one.
 AskedTarget::Against usual_against(bool of_class);
 
-// Names few candidates as the target and what it is compared with, unless the user named others.
+// With two or more candidates, makes them the question: the most probable is the target, compared with the others,
+// unless the settings name a target or a comparison.
 void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std::int64_t> candidates);
 
 // Returns the target with its logits. `kind`: ReportTarget::kind; `name`: names a class or token. Throws

@@ -20,8 +20,8 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(address_), size_}; }
 
-  // Gives back the memory of a part that will not be read soon; reading it again maps it again. Bytes elsewhere:
-  // nothing.
+  // Frees the memory of the whole pages within a part that will not be read soon; reading them later loads them from
+  // the file again. Does nothing if the part is not within this mapping.
   void release(std::span<const std::byte> part) const;
 
  private:

@@ -1,14 +1,12 @@
-// Dequantizes those types of blocks for which libllama's own loops take one number at a time; internal.
+// Dequantizes the block types that libllama's own loops process one number at a time; internal.
 //
-// The numbers are libllama's to the bit, in a fraction of the time.
+// Results equal libllama's bit for bit, in a fraction of the time.
 //
-//     Q5_0    32 numbers d (q - 16) in 22 bytes: d as float16; the fifth bits of q; the lower four of the first 16 and
-//     the
-//             last 16 numbers in turn. Most of a small model in a file called Q4_K_M, since its rows are no whole
-//             number of larger blocks
-//     Q6_K    256 numbers d s (q - 32) in 210 bytes: the lower four bits of q, of 64 numbers at a time; the upper two,
-//     of 128
-//             at a time; a scale s for every 16, as int8; d as float16. A part of most files called Q4_K_M
+//     Q5_0    32 numbers d (q - 16) in 22 bytes: d as float16; the fifth bits of all q; 16 bytes, of which byte j holds
+//             the lower four bits of numbers j and j + 16. Most of a small model's Q4_K_M file whose rows are not a
+//             whole number of larger blocks
+//     Q6_K    256 numbers d s (q - 32) in 210 bytes: the lower four bits of q, packed 64 numbers at a time; the upper
+//             two, 128 at a time; an int8 scale s for every 16 numbers; d as float16. Part of most Q4_K_M files
 #pragma once
 
 #include <cstddef>

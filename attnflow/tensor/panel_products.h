@@ -3,7 +3,8 @@
 // Problem. A BLAS packs its operands before it multiplies, which for a product of few rows with a panel used once takes
 // as long as the product.
 //
-// Method. Tiles of sums stay in registers while vectors are loaded from the panel as they lie. With x [n, in] and a
+// Method. Tiles of sums stay in registers, and the panel is read in place, without packing: times() broadcasts its
+// numbers over vectors of x, and panel_add() loads vectors from it. With x [n, in] and a
 // panel W [rows, in], all row-major in float32:
 //
 //     PanelColumns::times    result[t, r] = sum_k x[t, k] W[r, k]

@@ -93,6 +93,7 @@ class DefaultMixingTest(CommandTest):
         one = self.report(*words)["target"]["against"]
         self.assertEqual(one["index"], report["target"]["against"]["others"][0]["index"])
         self.assertEqual(self.report(*words, "--against", "next1")["target"]["against"], one)
+        self.refuse(USAGE, ["'none'", "stands alone"], *words, "--against", "id:7,none")
         self.refuse(USAGE, ["each token once"], *words, "--against", "id:7,id:8,id:7")
         self.refuse(USAGE, ["other than --target"], *words, "--target", "id:7", "--against", "id:8,id:7")
 

@@ -5,8 +5,8 @@
 //
 // Method. Weights that lie in the file as float32 are used in place, and there is nothing to do. Otherwise a layer is
 // made when it runs, from its stored form, and given back when the next one runs. While it runs, another thread makes
-// the next one. Quantized maps are not made at all, but read by panels (weight_rows.h). Memory: two layers, without these. Work: each pass over the layers converts every number once, about as much as the
-// product with ten tokens.
+// the next one. Quantized maps are not made at all, but read by panels (weight_rows.h). Memory: two layers, without
+// these. Work: each pass over the layers converts every number once, about as much as the product with ten tokens.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Products with a quantized matrix that is never in memory as float32.
 //
-// Problem. A layer of a quantized model in float32 takes up to eight times its memory in the file. Making it, writing
-// it to memory and reading it again takes longer than the products with a short text.
+// Problem. A layer of a quantized model in float32 takes several times its memory in the file (about seven times for
+// Q4_K). Dequantizing it, writing it to memory and reading it back takes longer than the products with a short text.
 //
-// Method. A panel of rows that fits into a processor's cache is dequantized, multiplied and forgotten:
+// Method. A panel of rows that fits into a processor's cache is dequantized, multiplied and discarded:
 //
 //     x W^T     each panel gives its columns of the result                                  [n, in]  -> [n, out]
 //     g W       each panel adds its share, the gradient of x for a gradient g of x W^T      [n, out] -> [n, in]
