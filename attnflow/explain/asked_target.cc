@@ -79,7 +79,8 @@ std::size_t token_named(const char* option, const std::string& asked, const Targ
 }
 
 std::size_t token_at(const char* option, const std::string& asked, std::size_t tokens) {
-  if (const auto position = number_below(tokens, asked)) return *position;
+  const std::size_t spaces = std::min(asked.size(), asked.find_first_not_of(' '));
+  if (const auto position = number_below(tokens, std::string_view(asked).substr(spaces))) return *position;
   throw internal::usage_error("--{}: expected auto or the position of a token, from 0 to {}, found '{}'", option,
                               tokens - 1, asked);
 }
@@ -94,7 +95,8 @@ std::optional<std::size_t> next_of(std::string_view against) {
 
 // The names in a list, "his,her"; a name alone may have commas.
 std::vector<std::string> listed(const std::string& against, const TargetNames* names) {
-  const bool is_name = names == nullptr ? false : names->of_class && label_named(against, names->labels).has_value();
+  const std::string stripped = against.substr(std::min(against.size(), against.find_first_not_of(' ')));
+  const bool is_name = names != nullptr && names->of_class && label_named(stripped, names->labels).has_value();
   std::vector<std::string> parts;
   for (std::size_t begin = 0; !is_name;) {
     const std::size_t end = against.find(',', begin);

@@ -42,14 +42,22 @@ std::vector<std::size_t> largest(std::span<const float> logits, std::size_t coun
 
 std::size_t target_of(const AskedTarget& asked, std::span<const float> logits) {
   if (asked.label) return *asked.label;
-  if (!asked.candidates.empty()) {
-    for (const std::size_t candidate : asked.candidates) check_logits(logits, candidate);
-    return *std::max_element(asked.candidates.begin(), asked.candidates.end(),
-                             [&](std::size_t a, std::size_t b) { return logits[a] < logits[b]; });
-  }
   // The best one that it is not compared with.
-  const std::vector<std::size_t> best = largest(logits, 1, asked.others);
-  return best.empty() ? 0 : best.front();
+  std::optional<std::size_t> best;
+  for (const std::size_t candidate : asked.candidates) {
+    check_logits(logits, candidate);
+    const bool is_other = std::find(asked.others.begin(), asked.others.end(), candidate) != asked.others.end();
+    if (!is_other && (!best || logits[candidate] > logits[*best])) best = candidate;
+  }
+  if (asked.candidates.empty()) {
+    const std::vector<std::size_t> found = largest(logits, 1, asked.others);
+    if (!found.empty()) best = found.front();
+  }
+  if (!best) {
+    throw internal::usage_error(
+        "--against: expected to leave something to explain, found everything that could be the target; name fewer");
+  }
+  return *best;
 }
 
 }  // namespace
@@ -60,7 +68,16 @@ AskedTarget::Against usual_against(bool of_class) {
 
 void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std::int64_t> candidates) {
   if (candidates.size() < 2) return;
-  for (const std::int64_t candidate : candidates) asked.candidates.push_back(static_cast<std::size_t>(candidate));
+  for (const std::int64_t candidate : candidates) {
+    const auto id = static_cast<std::size_t>(candidate);
+    if (std::find(asked.candidates.begin(), asked.candidates.end(), id) == asked.candidates.end()) {
+      asked.candidates.push_back(id);
+    }
+  }
+  if (asked.candidates.size() < 2) {  // one word, perhaps in two spellings
+    asked.candidates.clear();
+    return;
+  }
   if (settings.against == "auto" && !settings.weights_by_gradient()) asked.against = AskedTarget::Against::kLabels;
 }
 

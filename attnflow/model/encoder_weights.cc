@@ -364,6 +364,7 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.image = config.image;
   info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
+  info.classifies_first_token = config.classifier_input == ClassifierInput::kFirstToken;
   if (predicts_classes(head)) {
     info.labels = internal::class_names(config.labels, weights.head.output.out);
     info.multi_label = config.multi_label && head == ModelHead::kClassification;

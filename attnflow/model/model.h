@@ -64,9 +64,10 @@ struct ModelInfo {
   std::size_t max_tokens = 0;
   bool causal = false;
   bool norms_after = false;  // layer norms follow their blocks (BERT) instead of preceding them (GPT-2, Llama, ViT)
-  ModelHead head = ModelHead::kNone;  // the head whose weights the files hold
-  std::vector<std::string> labels;    // one name per class, for both kinds of classification
-  bool multi_label = false;           // classification: several classes may hold at once (problem_type in config.json)
+  ModelHead head = ModelHead::kNone;   // the head whose weights the files hold
+  std::vector<std::string> labels;     // one name per class, for both kinds of classification
+  bool classifies_first_token = true;  // an encoder's class is read from its first token alone, not from a mean as well
+  bool multi_label = false;            // classification: several classes may hold at once (problem_type in config.json)
   // For a decoder that classifies: the token that pads texts to equal length. The decoder classifies at the last token
   // that is not padding, or at the last token if this is absent.
   std::optional<std::int64_t> padding = {};

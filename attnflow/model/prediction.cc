@@ -15,6 +15,9 @@ double target_value(const ScoreTarget& target, std::span<const float> logits) {
     internal::fail(ErrorKind::kUsage, "target: expected one of {} logits, found number {}", logits.size(), label);
   };
   check_label(target.label);
+  if (target.has_others() && target.others.empty()) {
+    internal::fail(ErrorKind::kUsage, "target: expected a logit to compare number {} with, found none", target.label);
+  }
   if (target.has_others()) std::for_each(target.others.begin(), target.others.end(), check_label);
   const auto mean_of_others = [&](const auto& values) {
     double sum = 0.0;

@@ -44,11 +44,12 @@ def run_as_asked(reading: Reading, asked: dict[str, Any]) -> Found:
     mixing = _chosen(reading, asked, bool(layers), notes)
     try:
         return _run(reading, asked | {"mixing": mixing}, notes)
-    except Error as error:
+    except (Error, RuntimeError) as error:
         names_target = any(asked.get(name) not in (None, "auto") for name in ("target", "against"))
-        if given != "auto" or mixing == "attention" or names_target or error.kind != "unsupported_model":
+        impossible = not isinstance(error, Error) or error.kind in ("unsupported_model", "bad_file")
+        if given != "auto" or mixing == "attention" or names_target or not impossible:
             raise
-        # It was not requested, and the layers are not of a known kind.
+        # It was not requested, and the layers are not of a known kind, or have no gradients, or there is no room for them.
         notes = _core.Notes()
         return _run(reading, asked | {"mixing": _chosen(reading, asked, False, notes)}, notes)
 
@@ -58,12 +59,15 @@ def _chosen(reading: Reading, asked: dict[str, Any], has_terms: bool, notes: _co
     model = reading.model
     part = reading.parts[-1]
     last = reading_position(model, part.ids)
-    predicts = _core.predicts_at_output(
+    kind = head_of(model) or "none"
+    if kind == "classification" and int(model.config.num_labels) < 2:
+        kind = "none"  # a number: nothing is chosen over anything
+    predicts = asked.get("mixing") in (None, "auto") and _core.predicts_at_output(
         part.tokens,
         part.special,
         part.texts,
         asked,
-        head_of(model) or "none",
+        kind,
         _is_causal(model),
         len(part.ids) - 1 if last is None else last,
     )

@@ -327,6 +327,7 @@ InputText input_text(const std::vector<std::string>& tokens, const std::vector<b
   place_in(input, texts);
   InputText text;
   text.text = input.text.value_or("");
+  text.text_pair = input.text_pair;
   text.tokens = std::move(input.tokens);
   return text;
 }

@@ -71,6 +71,8 @@ class DefaultMixingTest(CommandTest):
         self.assertEqual(report["target"]["label"], "Ankle boot")
         self.assertIn("default-mixing", note_codes(report))
         self.assertEqual(self.report("image", boot, "--output-token", "5")["settings"]["mixing"], "attention")
+        dino = ROOT / "tests" / "golden" / "vision" / "dinov2_classification"  # reads patches, too
+        self.assertEqual(self.report("image", boot, "--model", dino)["settings"]["mixing"], "attention")
 
     def test_candidates_are_the_question(self):
         model, text = MODELS / "bert_masked_lm", "the [MASK] key"
@@ -80,6 +82,14 @@ class DefaultMixingTest(CommandTest):
         self.assertEqual(report["target"]["label"], best["label"])
         others = [one["label"] for one in report["target"]["against"]["others"]]
         self.assertEqual(others, [one["label"] for one in candidates if one is not best])
+        words = ("explain", text, "--model", model, "--candidates")
+        other = self.report(*words, f"{best['label']},talk", "--against", best["label"])
+        self.assertEqual((other["target"]["label"], other["target"]["against"]["label"]), ("talk", best["label"]))
+        twice = self.report(*words, "key,Key")["target"]  # one word: the candidates are not a question
+        self.assertEqual(twice["label"], report["predictions"][0]["choices"][0]["label"])
+        self.refuse(USAGE, ["something to explain"], *words, "key,book", "--against", "key,book")
+        blanked = self.report("explain", text, "--model", model, "--blank", "2")
+        self.assertEqual(blanked["settings"]["mixing"], "attention")
         named = self.report("explain", text, "--model", model, "--target", "book", "--against", "key,the")
         self.assertEqual([one["label"] for one in named["target"]["against"]["others"]], ["key", "the"])
         logits = [one["logit"] for one in named["target"]["against"]["others"]]

@@ -44,7 +44,10 @@ void choose_mixing(Settings& settings, VisionModel& model, const DefaultQuestion
 PredictsAt predicts_at(const ModelInfo& info) {
   switch (info.head) {
     case ModelHead::kClassification:
-      return info.causal ? PredictsAt::kLastToken : PredictsAt::kClassToken;
+      if (info.labels.size() < 2) break;  // a number: nothing is chosen over anything
+      if (info.causal) return PredictsAt::kLastToken;
+      if (!info.classifies_first_token) break;
+      return PredictsAt::kClassToken;
     case ModelHead::kCausalLm:
       return PredictsAt::kLastToken;
     case ModelHead::kMaskedLm:

@@ -17,6 +17,7 @@
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_edges.h"
@@ -196,7 +197,13 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   report.input.text = text;
   report.input.text_pair = pair.value_or("");
   const std::size_t reading = reading_position(info, text_input(encoding).ids);
-  const bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, reading);
+  bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, reading);
+  if (predicts && info.head == ModelHead::kMaskedLm) {  // unless that mask is blanked
+    std::vector<Note> notes;
+    const std::size_t mask =
+        resolve_output_token(options.settings.output_token, report.input, false, options.settings.words, notes);
+    predicts = std::find(options.blank.begin(), options.blank.end(), mask) == options.blank.end();
+  }
   choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = options.only_output_token},
                 report.notes);
   validate(options.settings);

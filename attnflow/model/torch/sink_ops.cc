@@ -35,7 +35,7 @@ const at::Tensor& SinkOps::attended(const TransformerLayer& layer, std::size_t i
                                     const at::Tensor& y) {
   if (!wants_terms()) return y;
   const LayerForm& form = layer.form;
-  at::Tensor projection = layer.attention_output.weight.t();  // [H d, hidden]
+  at::Tensor projection = layer.attention_output.whole().weight.t();  // [H d, hidden]
   if (layer.attention_after.scale.defined()) projection = projection * layer.attention_after.scale;
   if (layer.attention_scale.defined()) projection = projection * layer.attention_scale;
   if (form.residual_factor != 1.0) projection = projection * form.residual_factor;

@@ -17,7 +17,9 @@ function answerOf({ report, state }: Viewer): { label: string; probability?: num
   const token = state.choices.token.value;
   const { position, choices = [], candidates = [] } = predictions.find((one) => (one.position ?? own) === token) ?? {};
   if (token !== own && position !== token) return null;
-  if (!target || (target.position ?? own) !== token || choices.length === 0) return choices[0] ?? null;
+  // An answer's target is its first token alone.
+  const explained = target && target.kind !== "answer" && (target.position ?? own) === token;
+  if (!explained || choices.length === 0) return choices[0] ?? null;
   return [...choices, ...candidates].find(({ label }) => label === target.label) ?? { label: target.label };
 }
 

@@ -96,6 +96,10 @@ export class WordReport extends Report {
       ...document,
       input: { ...document.input, tokens },
       output_token: wordOf[document.output_token ?? 0],
+      target:
+        typeof document.target?.position === "number"
+          ? { ...document.target, position: wordOf[document.target.position] }
+          : document.target,
       output_tokens: complete.length > 0 ? groups.map((_, word) => word) : [],
       flow_output_tokens: [],
       predictions: document.predictions
