@@ -71,8 +71,6 @@ class DefaultMixingTest(CommandTest):
         self.assertEqual(report["target"]["label"], "Ankle boot")
         self.assertIn("default-mixing", note_codes(report))
         self.assertEqual(self.report("image", boot, "--output-token", "5")["settings"]["mixing"], "attention")
-        dino = ROOT / "tests" / "golden" / "vision" / "dinov2_classification"  # reads patches, too
-        self.assertEqual(self.report("image", boot, "--model", dino)["settings"]["mixing"], "attention")
 
     def test_candidates_are_the_question(self):
         model, text = MODELS / "bert_masked_lm", "the [MASK] key"
