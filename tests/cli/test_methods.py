@@ -152,7 +152,7 @@ class MethodsTest(CommandTest):
         steps = ["--method", "integrated-gradients", "--integration-steps", "0"]
         same = ["--method", "blank-out", "--target", "neutral", "--against", "neutral"]
         for words, command in (
-            (["expected a class other than", "found neutral"], [*text, *same]),
+            (["expected a class other than", "found 'neutral'"], [*text, *same]),
             (["an attention file", "blank-out"], [*file, "--method", "raw,blank-out"]),
             (["1"], ["generate", "The", "--model", DECODER, *steps]),
             (["--target", "a method that does"], [*text, "--mixing", "attention", "--target", "neutral"]),
