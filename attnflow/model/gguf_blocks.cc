@@ -52,7 +52,7 @@ void dequantise_q6(const std::byte* block, float* value) {
   std::memcpy(scales.data(), block + 192, scales.size());
   const float d = scale_at(block + 208);
   for (std::size_t group = 0; group < scales.size(); ++group) {
-    // Of 128 numbers, 32 share the bytes of `upper`, each two bits, and 64 those of `lower`, each four.
+    // In each 128 numbers, a byte of `upper` holds two bits of four of them, and a byte of `lower` four bits of two.
     const std::size_t of_128 = group / 8;
     const std::size_t quarter = group % 8 / 2;
     const std::size_t side = group % 2 * kGroup;

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from attnflow.text import head_of
 
 # The runs: the quantity for the text, and with each group of positions blanked; None where it was blank before.
-Runs = Callable[[int, int | None, int | None, Sequence[Sequence[int]]], tuple[float, list[float | None]]]
+Runs = Callable[[int, Sequence[int] | None, int | None, Sequence[Sequence[int]]], tuple[float, list[float | None]]]
 # Parameters, blank, whether to check at any cost, and the runs.
 Check = tuple[int, str, bool, Runs]
 

@@ -177,11 +177,11 @@ void place_in(AttentionInput& input, const std::vector<GivenText>& texts) {
 }
 
 // Runs the model with blanked tokens: its parameters, the blank, whether to check at any cost, and a function for the
-// logit of a class or token less another's (-1: the mean of the others), for the text as it is and for each group of
-// positions: nothing if all of the group was blank before.
+// logit of a class or token less the mean of others' (none in the list: all others), for the text as it is and for each
+// group of positions: nothing if all of the group was blank before.
 using DroppedIn = std::tuple<double, std::vector<std::optional<double>>>;
-using DropIn = nb::typed<nb::callable,
-                         DroppedIn(std::size_t, std::optional<std::int64_t>, std::optional<std::size_t>, TokenGroups)>;
+using DropIn = nb::typed<nb::callable, DroppedIn(std::size_t, std::optional<std::vector<std::size_t>>,
+                                                 std::optional<std::size_t>, TokenGroups)>;
 using Check = std::tuple<std::uint64_t, std::string, bool, DropIn>;
 
 // Any prediction at the output token: a text's class at the first token, [CLS], or, for a decoder, at the last.

@@ -29,33 +29,7 @@ at::ScalarType type_of(const StoredTensor& stored) {
   }
 }
 
-at::Tensor large(at::IntArrayRef shape) {
-  at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kFloat));
-  prefer_large_pages(tensor.data_ptr(), tensor.nbytes());
-  return tensor;
-}
-
 }  // namespace
-
-at::Tensor TensorBuffers::take(at::IntArrayRef shape) {
-  const std::int64_t numbers = c10::multiply_integers(shape);
-  at::Tensor buffer;
-  {
-    const std::scoped_lock lock(free_->changing);
-    const auto found = free_->buffers.find(numbers);
-    if (found != free_->buffers.end()) {
-      buffer = std::move(found->second);
-      free_->buffers.erase(found);
-    }
-  }
-  if (!buffer.defined()) buffer = large({numbers});
-  void* const data = buffer.data_ptr();
-  const auto give_back = [free = free_, numbers, kept = std::move(buffer)](void* /*data*/) mutable {
-    const std::scoped_lock lock(free->changing);
-    free->buffers.emplace(numbers, std::move(kept));
-  };
-  return at::from_blob(data, shape, give_back, at::TensorOptions(at::kFloat));
-}
 
 TensorView<const float> view_of(const at::Tensor& host) {
   return {host.data_ptr<float>(), Shape(host.sizes().begin(), host.sizes().end())};
@@ -124,8 +98,9 @@ at::Tensor TensorSource::rows(const StoredTensor& stored, std::size_t row, std::
   for (std::size_t i = 1; i < shape.size(); ++i) width *= stored.shape[i];
   if (!shape.empty()) shape.front() = to_signed(count);
   if (stored.reader != nullptr) {
-    const at::Tensor tensor = buffers_ ? buffers_->take(shape) : large(shape);
+    const at::Tensor tensor = at::empty(shape, at::TensorOptions(at::kFloat));
     float* const numbers = tensor.data_ptr<float>();
+    prefer_large_pages(numbers, count * width * sizeof(float));
     const std::size_t step = stored.reader->reads_rows() ? std::max(kPiece / width, std::size_t{1}) : count;
     parallel_for((count + step - 1) / step, {.threads = threads_}, [&](std::size_t piece, std::size_t /*worker*/) {
       const std::size_t begin = piece * step;

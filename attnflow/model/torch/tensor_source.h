@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <string>
 
 #include "attnflow/base/error.h"
@@ -59,21 +57,6 @@ inline bool lies_in_place(const StoredTensor& stored) {
   return stored.dtype == DType::kF32 && stored.reader == nullptr;
 }
 
-// Memory for tensors that come and go, such as those of a layer: what is given back serves the next tensor with as many
-// numbers, so that the kernel need not clear it again.
-class TensorBuffers {
- public:
-  // A float32 tensor on the host with any content, whose memory comes back when nothing holds it.
-  at::Tensor take(at::IntArrayRef shape);
-
- private:
-  struct Free {
-    std::mutex changing;
-    std::multimap<std::int64_t, at::Tensor> buffers;  // by their numbers
-  };
-  std::shared_ptr<Free> free_ = std::make_shared<Free>();
-};
-
 // Converts stored tensors to float32 on the device, once each, however many parts of the model share one.
 class TensorSource {
  public:
@@ -96,13 +79,13 @@ class TensorSource {
   at::Device device() const { return device_; }
   // A source of the same kind that has made nothing.
   TensorSource fresh() const { return TensorSource(device_, use_, threads_); }
-  // Likewise, for layers that come and go: quantized maps are read by panels (weight_rows.h), and memory serves again.
+  // Likewise, for layers that come and go: quantized maps are read by panels (weight_rows.h).
   TensorSource for_passing_layers() const {
     TensorSource source = fresh();
-    source.buffers_ = std::make_shared<TensorBuffers>();
+    source.reads_panels_ = device_.is_cpu();
     return source;
   }
-  bool reads_panels() const { return buffers_ != nullptr && device_.is_cpu(); }
+  bool reads_panels() const { return reads_panels_; }
   std::size_t threads() const { return threads_; }
   // All tensors made, by their stored names.
   std::map<std::string, at::Tensor> by_name() const;
@@ -114,7 +97,7 @@ class TensorSource {
   Use use_;
   std::size_t threads_;
   std::map<const StoredTensor*, at::Tensor> made_;
-  std::shared_ptr<TensorBuffers> buffers_ = nullptr;
+  bool reads_panels_ = false;
 };
 
 }  // namespace attnflow::internal

@@ -9,8 +9,8 @@ import { partsOf } from "./belief";
 import { Own, Piece } from "./own_text";
 
 /**
- * What is explained at the chosen output token: the target, else the model's answer; null if that is for another
- * position, or there is none. A target that is not among the choices has no probability.
+ * The output that is explained at the chosen output token: the target, else the model's answer; null if that is for
+ * another position, or there is none. A target that is not among the choices has no probability.
  */
 function answerOf({ report, state }: Viewer): { label: string; probability?: number } | null {
   const { predictions = [], output_token: own, target } = report.document;
