@@ -165,6 +165,28 @@ constexpr DecoderArchitecture falcon() {
   return row;
 }
 
+constexpr ExpertRow kStatedExperts = {.count = "num_experts|num_local_experts", .normalized = "norm_topk_prob"};
+
+constexpr DecoderArchitecture qwen3() {
+  return {
+      .model_type = "qwen3",
+      .class_name = "Qwen3",
+      .names = with_head_norms({}),
+      .biases = kStatedAttentionBiases,
+      .window = WindowRule::kSwitched,
+      .window_size = 4096,
+  };
+}
+
+constexpr DecoderArchitecture qwen3_moe() {
+  DecoderArchitecture row = qwen3();
+  row.model_type = "qwen3_moe";
+  row.class_name = "Qwen3Moe";
+  row.keys.intermediate = "moe_intermediate_size";
+  row.experts = kStatedExperts;
+  return row;
+}
+
 constexpr DecoderArchitecture gemma2() {
   return {
       .model_type = "gemma2",
@@ -225,13 +247,30 @@ constexpr std::array kDecoders = {
         .window = WindowRule::kSwitched,
         .window_size = 4096,
     },
+    qwen3(),
+    qwen3_moe(),
     DecoderArchitecture{
-        .model_type = "qwen3",
-        .class_name = "Qwen3",
+        .model_type = "mixtral",
+        .class_name = "Mixtral",
+        .experts = {.count = "num_local_experts",
+                    .router = "block_sparse_moe.gate",
+                    .gate = "block_sparse_moe.experts.{}.w1",
+                    .in = "block_sparse_moe.experts.{}.w3",
+                    .out = "block_sparse_moe.experts.{}.w2"},
+        .window = WindowRule::kAllOrNamed,
+        .norm_eps = 1e-5,
+        .rotary_theta = 1e6,
+    },
+    DecoderArchitecture{
+        .model_type = "olmoe",
+        .class_name = "Olmoe",
+        .keys = {.head_width = {}},
         .names = with_head_norms({}),
+        .experts = kStatedExperts,
         .biases = kStatedAttentionBiases,
-        .window = WindowRule::kSwitched,
-        .window_size = 4096,
+        .head_norms = false,
+        .norm_eps = 1e-5,
+        .padding = 1,
     },
     DecoderArchitecture{
         .model_type = "smollm3",

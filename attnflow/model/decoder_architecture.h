@@ -6,7 +6,8 @@
 // embedding. Llama and its relatives rotate queries and keys by angles that grow with the position (rotary embedding),
 // omit the mean from the norms and drop most biases, gate the feed-forward network, and let groups of heads share keys
 // and values. In GPT-J, GPT-NeoX and Phi both halves of a layer have the same input; Gemma 2 and OLMo 2 normalize the
-// output of each half. One row of the table holds all names and choices, so a relative needs no new code.
+// output of each half. In a mixture of experts (Mixtral) a layer has many feed-forward networks, of which each token
+// passes a few. One row of the table holds all names and choices, so a relative needs no new code.
 #pragma once
 
 #include <cstddef>
@@ -152,6 +153,21 @@ struct DecoderNames {
   std::string_view logit_bias = {};      // a complete name; empty: none
 };
 
+// A mixture of experts in place of each layer's feed-forward network (expert_mixture.h).
+struct ExpertRow {
+  // Keys of config.json. The width of an expert is DecoderKeys::intermediate.
+  std::string_view count = {};  // how many there are; empty: the architecture has none
+  std::string_view chosen = "num_experts_per_tok";
+  std::string_view normalized = {};  // true: the weights of a token's experts sum to 1; empty: they do
+  // Tensor names, as in DecoderNames; {} is the expert's number.
+  std::string_view router = "mlp.gate";
+  std::string_view gate = "mlp.experts.{}.gate_proj";
+  std::string_view in = "mlp.experts.{}.up_proj";
+  std::string_view out = "mlp.experts.{}.down_proj";
+
+  bool any() const { return !count.empty(); }
+};
+
 struct DecoderArchitecture {
   std::string_view model_type;         // config.json's "model_type"
   std::string_view class_name;         // prefix of its classes in transformers: "Llama" of "LlamaForCausalLM"
@@ -159,6 +175,7 @@ struct DecoderArchitecture {
   std::string_view base_prefix = {};   // the prefix in files that hold only a base model
   DecoderKeys keys = {};
   DecoderNames names = {};
+  ExpertRow experts = {};
   PositionKind positions = PositionKind::kRotary;
   NormKind norm = NormKind::kRms;
   NormPlace norm_place = NormPlace::kBefore;

@@ -43,6 +43,9 @@ void refuse_decoder_variants(const ConfigReader& reader, const DecoderArchitectu
   refuse_unless("false", "add_cross_attention", "scale_attn_by_inverse_layer_idx", "use_mrope",
                 "_remove_final_layer_norm", "apply_residual_connection_post_layernorm", "qk_layernorm", "use_qk_norm",
                 "use_parallel_residual", "use_bidirectional_attention");
+  refuse_unless("1", "decoder_sparse_step");
+  refuse_unless("[]", "mlp_only_layers");
+  refuse_unless("null", "clip_qkv");
   reader.refuse_later_tokens();
   reader.refuse_what_none_runs();
   // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".
@@ -271,6 +274,14 @@ void read_buckets(const ConfigReader& reader, const DecoderKeys& keys, DecoderCo
   }
 }
 
+void read_experts(const ConfigReader& reader, const ExpertRow& row, DecoderConfig& config) {
+  if (!row.any()) return;
+  reader.require(fmt::format("model type {}", config.architecture->model_type), {row.count, row.chosen});
+  config.experts = reader.size(row.count, internal::kMaxConfigLayers);
+  config.chosen_experts = reader.size(row.chosen, config.experts);
+  config.normalized_experts = row.normalized.empty() || reader.flag_or(row.normalized, false);
+}
+
 bool has_bias(const ConfigReader& reader, BiasRule rule, std::string_view key) {
   if (rule == BiasRule::kAlways || rule == BiasRule::kNever) return rule == BiasRule::kAlways;
   return reader.flag_or(key, rule == BiasRule::kSettingOrTrue);
@@ -328,6 +339,7 @@ DecoderConfig internal::read_stack(const ConfigReader& reader, const DecoderArch
   read_factors(reader, architecture, config);
   config.norm_eps = reader.number_or(keys.norm_eps, architecture.norm_eps, 0.0, 1.0);
   read_activation(reader, architecture, config);
+  read_experts(reader, architecture.experts, config);
   if (config.position_kind == PositionKind::kDistance) read_buckets(reader, keys, config);
   config.query_key_value_bias = has_bias(reader, architecture.biases.query_key_value, keys.attention_bias);
   config.attention_output_bias = has_bias(reader, architecture.biases.attention_output, keys.attention_bias);

@@ -54,7 +54,10 @@ struct DecoderConfig {
   std::size_t key_value_heads = 0;  // g = heads / key_value_heads heads, from h * g on, share key-value head h
   std::size_t head_width = 0;       // numbers in a query, a key or a value
   std::size_t rotary_width = 0;     // the number of leading ones that are rotated; with PositionKind::kRotary
-  std::size_t intermediate = 0;     // width inside the feed-forward network
+  std::size_t intermediate = 0;     // width inside the feed-forward network, or inside an expert
+  std::size_t experts = 0;          // of each layer; 0: one feed-forward network
+  std::size_t chosen_experts = 0;   // of a token, in each layer
+  bool normalized_experts = true;   // their weights sum to 1
   std::size_t vocabulary = 0;       // rows of the word embedding
   PositionKind position_kind = PositionKind::kRotary;
   std::size_t positions = 0;        // maximum tokens in a sequence

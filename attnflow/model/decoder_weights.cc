@@ -146,6 +146,21 @@ class DecoderTensorFinder {
         linear(prefix + std::string(names.cross_output), config_.hidden, width, config_.attention_output_bias, source);
   }
 
+  void find_experts(const std::string& prefix, LayerWeights& layer) {
+    const ExpertRow& row = row_.experts;
+    layer.router = linear(prefix + std::string(row.router), config_.experts, config_.hidden, /*bias=*/false,
+                          std::string(row.count) + " and " + hidden_key_);
+    const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
+    for (std::size_t expert = 0; expert < config_.experts; ++expert) {
+      const auto map = [&](std::string_view name, std::size_t out, std::size_t in) {
+        return linear(prefix + fmt::format(fmt::runtime(name), expert), out, in, /*bias=*/false, sizes);
+      };
+      layer.experts.push_back({.gate = map(row.gate, config_.intermediate, config_.hidden),
+                               .in = map(row.in, config_.intermediate, config_.hidden),
+                               .out = map(row.out, config_.hidden, config_.intermediate)});
+    }
+  }
+
   LayerWeights find_layer(std::size_t number) {
     const DecoderNames& names = row_.names;
     const std::string prefix = in_base(fmt::format(fmt::runtime(names.layer), number));
@@ -163,6 +178,10 @@ class DecoderTensorFinder {
                                   ? layer.attention_norm
                                   : norm(prefix, own ? names.parallel_feed_forward_norm : names.feed_forward_norm);
     layer.feed_forward_after = norm(prefix, names.feed_forward_after);
+    if (row_.experts.any()) {
+      find_experts(prefix, layer);
+      return layer;
+    }
     const std::size_t inside = config_.intermediate;
     if (!names.gate_and_in.empty()) {
       const LinearWeights both = linear(full(names.gate_and_in), 2 * inside, config_.hidden, bias, sizes);

@@ -5,19 +5,26 @@
 
 #include "attnflow/files/half.h"
 
+// The loops below are plain: compiled once for each kind of processor, they become its vectors.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attnflow/model/gguf_blocks.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
 namespace attnflow::internal {
-namespace {
+namespace HWY_NAMESPACE {
 
 constexpr std::uint32_t kQ5 = 6;
 constexpr std::uint32_t kQ6 = 14;
 
-float scale_at(const std::byte* place) {
+HWY_INLINE float scale_at(const std::byte* place) {
   std::uint16_t half = 0;
   std::memcpy(&half, place, sizeof(half));
   return half_to_float(half);
 }
 
-float times(float scale, int number) { return scale * static_cast<float>(number); }
+HWY_INLINE float times(float scale, int number) { return scale * static_cast<float>(number); }
 
 // Byte b of entry i is 16 if bit b of i is set.
 constexpr std::array<std::uint64_t, 256> kFifthBits = [] {
@@ -29,7 +36,7 @@ constexpr std::array<std::uint64_t, 256> kFifthBits = [] {
 }();
 
 // Copies are local, so that the compiler sees that nothing overlaps.
-void dequantise_q5(const std::byte* block, float* value) {
+HWY_INLINE void dequantise_q5(const std::byte* block, float* value) {
   constexpr std::size_t kHalf = 16;
   std::array<std::uint8_t, 2 * kHalf> fifth;
   for (std::size_t b = 0; b < 4; ++b) {
@@ -42,7 +49,7 @@ void dequantise_q5(const std::byte* block, float* value) {
   for (std::size_t j = 0; j < kHalf; ++j) value[kHalf + j] = times(d, ((pairs[j] >> 4) | fifth[kHalf + j]) - 16);
 }
 
-void dequantise_q6(const std::byte* block, float* value) {
+HWY_INLINE void dequantise_q6(const std::byte* block, float* value) {
   constexpr std::size_t kGroup = 16;  // numbers with one scale
   std::array<std::uint8_t, 128> lower;
   std::array<std::uint8_t, 64> upper;
@@ -69,16 +76,14 @@ void dequantise_q6(const std::byte* block, float* value) {
 }
 
 template <std::size_t kNumbers, std::size_t kBytes, typename Dequantise>
-void each_block(std::span<const std::byte> blocks, std::span<float> values, const Dequantise& dequantise) {
+HWY_INLINE void each_block(std::span<const std::byte> blocks, std::span<float> values, const Dequantise& dequantise) {
   const std::byte* block = blocks.data();
   for (std::size_t i = 0; i + kNumbers <= values.size(); i += kNumbers, block += kBytes) {
     dequantise(block, values.data() + i);
   }
 }
 
-}  // namespace
-
-bool dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) {
+bool dequantise(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) {
   if (type == kQ5) {
     each_block<32, 22>(blocks, values, dequantise_q5);
   } else if (type == kQ6) {
@@ -89,4 +94,21 @@ bool dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, st
   return true;
 }
 
+}  // namespace HWY_NAMESPACE
 }  // namespace attnflow::internal
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace attnflow::internal {
+namespace {
+
+HWY_EXPORT(dequantise);
+
+}  // namespace
+
+bool dequantise_blocks(std::uint32_t type, std::span<const std::byte> blocks, std::span<float> values) {
+  return HWY_DYNAMIC_DISPATCH(dequantise)(type, blocks, values);
+}
+
+}  // namespace attnflow::internal
+#endif  // HWY_ONCE

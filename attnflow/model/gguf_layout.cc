@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <numbers>
+#include <utility>
 #include <variant>
 
 #include "attnflow/files/messages.h"
@@ -35,6 +36,7 @@ enum class Peculiarity {
   kSaysParallel,   // use_parallel_residual tells whether a layer's halves are parallel, elsewhere the lack of ffn_norm
   kWindowStated,   // without attention.sliding_window there is no window, elsewhere the usual one
   kWindowIgnored,  // libllama does not apply attention.sliding_window
+  kNormalized,     // libllama makes the weights of a token's experts sum to 1
 };
 
 struct Convertible {
@@ -42,12 +44,17 @@ struct Convertible {
   std::string_view model_type;    // Hugging Face's
   Peculiarity peculiarity = Peculiarity::kNone;
   std::size_t largest = 0;  // with so many layers, libllama divides scores by sqrt(hidden / heads)
+
+  const DecoderArchitecture& row() const { return *find_decoder_architecture(model_type); }
 };
 constexpr std::array kConvertible = {
     Convertible{"gpt2", "gpt2"},
     Convertible{"llama", "llama", Peculiarity::kPairedRotary},
+    Convertible{"llama", "mixtral", Peculiarity::kPairedRotary},  // with experts
     Convertible{"qwen2", "qwen2"},
     Convertible{"qwen3", "qwen3"},
+    Convertible{"qwen3moe", "qwen3_moe", Peculiarity::kNormalized},
+    Convertible{"olmoe", "olmoe"},
     Convertible{"smollm3", "smollm3", Peculiarity::kPairedRotary},
     Convertible{"granite", "granite", Peculiarity::kPairedRotary},
     Convertible{"olmo2", "olmo2"},
@@ -99,6 +106,15 @@ struct Part {
   std::string_view DecoderNames::*theirs;
   std::string_view letter = {};  // fills the {0} of a name: q, k or v
 };
+struct ExpertPart {
+  std::string_view name;
+  std::string_view ExpertRow::*theirs;
+};
+constexpr std::string_view kRouter = "ffn_gate_inp";
+constexpr std::array kExperts = {ExpertPart{kRouter, &ExpertRow::router}, ExpertPart{"ffn_gate_exps", &ExpertRow::gate},
+                                 ExpertPart{"ffn_up_exps", &ExpertRow::in},
+                                 ExpertPart{"ffn_down_exps", &ExpertRow::out}};
+constexpr std::string_view kExpertWidth = "expert_feed_forward_length";
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
                                  Part{"token_embd_norm", &DecoderNames::embedding_norm},
@@ -119,6 +135,16 @@ constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm}
                                 Part{"ffn_up", &DecoderNames::feed_forward_in},
                                 Part{"ffn_down", &DecoderNames::feed_forward_out},
                                 Part{"post_ffw_norm", &DecoderNames::feed_forward_after}};
+
+std::string list_of_architectures() {
+  std::string list;
+  std::string_view last;
+  for (const Convertible& one : kConvertible) {
+    if (one.architecture != std::exchange(last, one.architecture))
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", one.architecture);
+  }
+  return list;
+}
 
 class Planner : ErrorsOf {
  public:
@@ -185,22 +211,26 @@ class Planner : ErrorsOf {
 
   void find_architecture() {
     const std::string name = header_.text("general.architecture").value_or("");
-    if (const std::int64_t experts = header_.number(name + ".expert_count").value_or(0); experts > 0) {
-      unsupported(
-          "expected a model whose tokens all pass the same weights, found a mixture of {} experts "
-          "({}.expert_count); attention of such a model is computed from the file itself",
-          experts, name);
-    }
+    const std::int64_t experts = header_.number(name + ".expert_count").value_or(0);
+    bool is_known = false;
     for (const Convertible& one : kConvertible) {
-      if (one.architecture == name) kind_ = &one;
+      if (one.architecture != name) continue;
+      is_known = true;
+      if (one.row().experts.any() == (experts > 0)) kind_ = &one;
     }
-    if (kind_ == nullptr) {
+    if (!is_known) {
       unsupported(
           "expected an architecture that can be converted ({}), found {}; attention of other GGUF "
           "models is computed from the file itself",
-          list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name));
+          list_of_architectures(), name.empty() ? "none" : quote_name(name));
     }
-    row_ = find_decoder_architecture(kind_->model_type);
+    if (kind_ == nullptr) {
+      unsupported(
+          "expected {} in each layer of the architecture {}, found {} experts ({}.expert_count); attention of such a "
+          "model is computed from the file itself",
+          experts > 0 ? "one feed-forward network" : "a mixture of experts", name, experts, name);
+    }
+    row_ = &kind_->row();
   }
 
   // Whether a setting is read, or does not affect the computation.
@@ -211,6 +241,7 @@ class Planner : ErrorsOf {
     if (is_one_of(setting, "rope.scaling.attn_factor", "rope.scaling.original_context_length"))
       return has_long_rotary();
     if (setting == "use_parallel_residual") return !row_->keys.parallel.empty();
+    if (is_one_of(setting, "expert_count", "expert_used_count", kExpertWidth)) return row_->experts.any();
     return is_known(setting) || std::any_of(kNumbers.begin(), kNumbers.end(), [&](const Number& one) {
              return one.setting == setting && !(row_->keys.*one.key).empty();
            });
@@ -250,7 +281,9 @@ class Planner : ErrorsOf {
     set("model_type", std::string(kind_->model_type));
     set(keys.hidden.substr(keys.hidden.rfind('|') + 1), required_number("embedding_length"));
     set(keys.layers, required_number("block_count"));
-    set(keys.intermediate, required_number("feed_forward_length"));
+    const Json width = row_->experts.any() ? number(kExpertWidth) : Json();
+    set(keys.intermediate, width.is_null() ? required_number("feed_forward_length") : width);
+    if (row_->experts.any()) write_experts();
     set(keys.positions, required_number("context_length"));
     const bool rms = row_->norm == NormKind::kRms || row_->norm == NormKind::kRmsPlusOne;
     set(keys.norm_eps, required_number(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"));
@@ -301,6 +334,13 @@ class Planner : ErrorsOf {
     if (turned > width) return share;  // refused when config.json is read
     if (static_cast<std::int64_t>(static_cast<double>(width) * share) < turned) share = std::nextafter(share, 2.0);
     return share;
+  }
+
+  void write_experts() {
+    const ExpertRow& experts = row_->experts;
+    set(experts.count.substr(0, experts.count.find('|')), required_number("expert_count"));
+    set(experts.chosen, required_number("expert_used_count"));
+    set(experts.normalized, has(Peculiarity::kNormalized));
   }
 
   // Writes which biases layers have, and how their halves are connected.
@@ -432,7 +472,8 @@ class Planner : ErrorsOf {
     check("attention.value_length", config.head_width, "the width of a head");
     check("attention.head_count_kv", config.key_value_heads, "as many as there are heads");
     check("vocab_size", config.vocabulary, "as many as the embedding has rows");
-    check("feed_forward_length", config.intermediate, "a multiple of the hidden size that is fixed");
+    if (find(kExpertWidth) == nullptr)
+      check("feed_forward_length", config.intermediate, "a multiple of the hidden size that is fixed");
     if (row_->positions == PositionKind::kRotary && !row_->partial_rotary)
       check("rope.dimension_count", config.head_width, "since whole heads are rotated");
     if (frequencies_ != nullptr && frequencies_->extents[0] != config.rotary_width / 2) {
@@ -440,7 +481,8 @@ class Planner : ErrorsOf {
     }
   }
 
-  std::optional<ConvertedTensor> place(const GgufTensor& tensor) const {
+  // Returns nothing for a tensor that a folder cannot have.
+  std::vector<ConvertedTensor> place(const GgufTensor& tensor) const {
     std::string_view part = tensor.name;
     const bool inside = part.starts_with(kLayer);
     std::string name(row_->prefix);
@@ -449,22 +491,27 @@ class Planner : ErrorsOf {
       std::size_t layer = 0;
       const auto number = std::from_chars(part.data(), part.data() + part.size(), layer);
       part.remove_prefix(static_cast<std::size_t>(number.ptr - part.data()));
-      if (number.ec != std::errc() || !part.starts_with('.')) return std::nullopt;
+      if (number.ec != std::errc() || !part.starts_with('.')) return {};
       part.remove_prefix(1);
       name += fmt::format(fmt::runtime(row_->names.layer), layer);
     }
     const std::size_t dot = std::min(part.rfind('.'), part.size());
     const std::string_view kind = part.substr(dot);  // ".weight" or ".bias"
     part = part.substr(0, dot);
+    if (inside && row_->experts.any()) {
+      const auto found =
+          std::find_if(kExperts.begin(), kExperts.end(), [&](const ExpertPart& one) { return one.name == part; });
+      if (found != kExperts.end()) return place_experts(tensor, name, row_->experts.*found->theirs, kind);
+    }
     const std::span<const Part> parts = inside ? std::span<const Part>(kInside) : std::span<const Part>(kOutside);
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.name == part; });
-    if (found == parts.end()) return std::nullopt;
+    if (found == parts.end()) return {};
     const DecoderNames& names = row_->names;
     std::string_view theirs = names.*found->theirs;
     const bool own_norms = settings().parallel && !settings().shared_norm && !names.parallel_attention_norm.empty();
     if (part == "attn_norm" && own_norms) theirs = names.parallel_feed_forward_norm;
     if (part == "ffn_up" && !names.gate_and_in.empty()) theirs = names.gate_and_in;
-    if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return std::nullopt;
+    if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return {};
     if (found->theirs == &DecoderNames::output) name.clear();
     name += fmt::format(fmt::runtime(theirs), found->letter) + std::string(kind);
 
@@ -484,6 +531,24 @@ class Planner : ErrorsOf {
     } else if (row_->norm == NormKind::kRmsPlusOne && placed.shape.size() == 1 && kind == ".weight") {
       placed.change = TensorChange::kMinusOne;
     }
+    return {placed};
+  }
+
+  // Places the router, or what GGUF stacks as one tensor: a map of every expert.
+  std::vector<ConvertedTensor> place_experts(const GgufTensor& tensor, const std::string& layer,
+                                             std::string_view theirs, std::string_view kind) const {
+    const bool is_stack = !is_one_map(theirs);
+    std::vector<ConvertedTensor> placed(is_stack ? settings().experts : 1);
+    if (is_stack && (tensor.extents.size() < 2 || tensor.extents.back() != placed.size())) return {};
+    for (std::size_t e = 0; e < placed.size(); ++e) {
+      placed[e] = {.name = layer + fmt::format(fmt::runtime(theirs), e) + std::string(kind),
+                   .shape = Shape(tensor.extents.rbegin() + (is_stack ? 1 : 0), tensor.extents.rend()),
+                   .source = &tensor,
+                   .head_width = settings().head_width,
+                   .heads = settings().heads,
+                   .key_value_heads = settings().key_value_heads};
+      if (is_stack) placed[e].expert = e;
+    }
     return placed;
   }
 
@@ -493,17 +558,18 @@ class Planner : ErrorsOf {
     std::vector<std::string_view> left;
     for (const GgufTensor& tensor : header_.tensors) {
       if (&tensor == frequencies_ || &tensor == long_ || &tensor == short_) continue;
-      const std::optional<ConvertedTensor> placed = place(tensor);
-      if (placed && !tensor.bytes) {
+      const std::vector<ConvertedTensor> placed = place(tensor);
+      if (!placed.empty() && !tensor.bytes) {
         unsupported("tensor {}: expected a type of tensor that is known here, found number {}", quote_name(tensor.name),
                     tensor.type);
       }
-      if (placed &&
-          tensors.emplace(placed->name, StoredTensor{tensor.name, DType::kF32, placed->shape, {}, source()}).second) {
-        model_.tensors.push_back(*placed);
-      } else {
-        left.push_back(tensor.name);
+      bool is_new = !placed.empty();
+      for (const ConvertedTensor& one : placed) {
+        is_new =
+            is_new && tensors.emplace(one.name, StoredTensor{tensor.name, DType::kF32, one.shape, {}, source()}).second;
+        if (is_new) model_.tensors.push_back(one);
       }
+      if (!is_new) left.push_back(tensor.name);
     }
     const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source());
     const DecoderWeights weights =

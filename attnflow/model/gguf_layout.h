@@ -3,7 +3,8 @@
 // GGUF uses the same names for a decoder's parts in all architectures (blk.3.attn_q.weight) and puts its settings under
 // the architecture's name (llama.block_count). The architectures that both libllama and the torch backend run:
 //   gpt2, llama (with SmolLM2 and Mistral), qwen2, qwen3, smollm3, granite, olmo2, gemma, gemma2, gemma3, phi2, phi3,
-//   starcoder2, stablelm, gptneox, falcon, bloom, command-r (cohere), cohere2
+//   starcoder2, stablelm, gptneox, falcon, bloom, command-r (cohere), cohere2; with experts: llama (Mixtral), qwen3moe,
+//   olmoe
 // Where a file does not state a setting, libllama decides it: windows in all but every second (gemma2), fourth
 // (cohere2) or sixth (gemma3) layer, rotation in all but every fourth (smollm3), scores divided by sqrt(hidden / heads)
 // in the largest Gemma 2 and 3. Two things are approximations there and exact here: GELU in gptneox and falcon, where
@@ -17,6 +18,7 @@
 //                             all values; in Hugging Face, for each key-value head, its queries, its key and its value.
 //   gpt2                      The matrices inside layers are stored [out, in], Hugging Face's [in, out].
 //   gemma, gemma2, gemma3     A norm multiplies by w + 1, which GGUF stores, and Hugging Face w.
+//   experts                   One tensor holds a map of all experts of a layer, Hugging Face's files one for each.
 // A tensor or a setting that has no counterpart is an error, as in reading config.json (decoder_config.h).
 #pragma once
 
@@ -53,6 +55,7 @@ struct ConvertedTensor {
   std::size_t head_width = 0;  // d
   std::size_t heads = 0;
   std::size_t key_value_heads = 0;
+  std::optional<std::size_t> expert = {};  // GGUF stacks the tensors of a layer's experts: the place of this one
 };
 
 struct ConvertedModel {

@@ -269,8 +269,10 @@ TEST(PlanConversion, RefusesWhatItsArchitectureDoesNotRead) {
   expect_refused(small("qwen3", kGated, {{"logit_scale", 2.0}}), unsupported, {"qwen3.logit_scale"});
   expect_refused(small("bloom", kPlain, {{"feed_forward_length", std::int64_t{30}}}), unsupported,
                  {"bloom.feed_forward_length", "32", "30"});
-  expect_refused(small("qwen3moe", kGated, {{"expert_count", std::int64_t{8}}}), unsupported,
-                 {"mixture of 8 experts", "qwen3moe.expert_count", "attention"});
+  expect_refused(small("qwen2", kGated, {{"expert_count", std::int64_t{8}}}), unsupported,
+                 {"one feed-forward network", "8 experts", "qwen2.expert_count", "attention"});
+  expect_refused(small("qwen3moe", kGated), unsupported,
+                 {"a mixture of experts", "0 experts", "qwen3moe.expert_count"});
   expect_refused(small("gptneox", kPlain), ErrorKind::kBadFile, {"gptneox.use_parallel_residual"});
   expect_refused(small("gemma2", kGated + kAfter, {{"attention.sliding_window_pattern", GgufArray{}}}),
                  ErrorKind::kBadFile, {"sliding_window_pattern", "1 entries"});

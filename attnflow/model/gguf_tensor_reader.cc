@@ -39,17 +39,17 @@ GgufTensorReader::GgufTensorReader(const ConvertedTensor& tensor, std::span<cons
       key_value_heads_(tensor.key_value_heads),
       release_(std::move(release)) {
   const std::vector<std::size_t>& extents = tensor.source->extents;
-  const bool is_vector = extents.size() == 1;
+  const bool is_vector = tensor.shape.size() == 1;
   width_ = is_vector ? 1 : tensor.shape.back();
   stored_width_ = is_vector ? 1 : extents.front();
-  stored_rows_ = extents.back();
+  stored_rows_ = extents[is_vector ? 0 : 1];
   const GgufBlock block = *gguf_block(type_);
   if (stored_width_ % block.elements != 0) {
     fail(ErrorKind::kUnsupportedModel, "{}: tensor {}: expected a bias as plain numbers, found blocks of {}", source_,
          quote_name(name_), block.elements);
   }
   row_bytes_ = stored_width_ / block.elements * block.bytes;
-  blocks_ = bytes.first(stored_rows_ * row_bytes_);
+  blocks_ = bytes.subspan(tensor.expert.value_or(0) * stored_rows_ * row_bytes_, stored_rows_ * row_bytes_);
   finite_ = std::make_unique<std::atomic<bool>[]>(stored_rows_);
 }
 

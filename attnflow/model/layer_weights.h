@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "attnflow/model/architecture.h"
 #include "attnflow/model/checkpoint.h"
@@ -47,6 +48,12 @@ struct NormWeights {
   bool centres = false;                 // a layer norm that subtracts the mean even without a shift
 };
 
+// One of a layer's feed-forward networks, all of which have gates.
+template <typename Map>
+struct ExpertParts {
+  Map gate, in, out;
+};
+
 // The parts of a layer, whose maps, norms and tables are stored weights or made from them.
 template <typename Map, typename Norm, typename Table>
 struct LayerParts {
@@ -62,20 +69,24 @@ struct LayerParts {
   Norm cross_norm;
   Map cross_query, cross_key, cross_value, cross_output;
   Norm feed_forward_norm;
-  Map gate;                    // hidden -> intermediate; without a weight: no gate
-  Map feed_forward_in;         // hidden -> intermediate
-  Map feed_forward_out;        // intermediate -> hidden
+  Map gate;              // hidden -> intermediate; without a weight: no gate
+  Map feed_forward_in;   // hidden -> intermediate
+  Map feed_forward_out;  // intermediate -> hidden
+  // In place of these three: a score for each expert, hidden -> experts, and the experts. Without a weight: none.
+  Map router;
+  std::vector<ExpertParts<Map>> experts;
   Norm feed_forward_after;     // applied to the feed-forward output; without a scale: none
   Table attention_scale{};     // [hidden], or null: none
   Table feed_forward_scale{};  // likewise
   Table patch_distances{};     // [distances, heads], or null: none
 
+  // All but the experts.
   template <typename Parts>
   static auto all(Parts& parts) {
     return std::tie(parts.attention_norm, parts.query, parts.key, parts.value, parts.distance_query, parts.distance_key,
                     parts.query_norm, parts.key_norm, parts.attention_output, parts.attention_after, parts.cross_norm,
                     parts.cross_query, parts.cross_key, parts.cross_value, parts.cross_output, parts.feed_forward_norm,
-                    parts.gate, parts.feed_forward_in, parts.feed_forward_out, parts.feed_forward_after,
+                    parts.gate, parts.feed_forward_in, parts.feed_forward_out, parts.router, parts.feed_forward_after,
                     parts.attention_scale, parts.feed_forward_scale, parts.patch_distances);
   }
 };

@@ -31,6 +31,14 @@ LAYER = {
     "post_ffw_norm": "post_feedforward_layernorm",
 }
 LAYER = {name: part for part, names in LAYER.items() for name in names.split()}
+# Likewise in mixtures of experts, whose maps are stacked.
+EXPERTS = {
+    "ffn_gate_inp": "block_sparse_moe.gate mlp.gate",
+    "ffn_gate_exps": "w1 gate_proj",
+    "ffn_up_exps": "w3 up_proj",
+    "ffn_down_exps": "w2 down_proj",
+}
+EXPERTS = {name: part for part, names in EXPERTS.items() for name in names.split()}
 # and for the others.
 OWN = {
     **dict.fromkeys(("gemma2", "gemma3_text", "olmo2"), {"post_attention_layernorm": "post_attention_norm"}),
@@ -51,8 +59,10 @@ ARCHITECTURES = {
     "gpt_neox": "gptneox",
     "cohere": "command-r",
     "gemma3_text": "gemma3",
+    "mixtral": "llama",
+    "qwen3_moe": "qwen3moe",
 }
-PAIRED = ("llama", "mistral", "smollm3", "granite")  # the halves that rotate together become adjacent
+PAIRED = ("llama", "mistral", "mixtral", "smollm3", "granite")  # the halves that rotate together become adjacent
 WINDOWED = ("gemma2", "gemma3_text", "cohere2", "phi3")
 # Numbers whose names differ, and only some architectures have.
 NUMBERS = {
@@ -61,6 +71,9 @@ NUMBERS = {
     "attention.scale": "attention_multiplier",
     "attn_logit_softcapping": "attn_logit_softcapping",
     "embedding_scale": "embedding_multiplier",
+    "expert_count": "num_experts num_local_experts",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_used_count": "num_experts_per_tok",
     "final_logit_softcapping": "final_logit_softcapping",
     "logit_scale": "logits_scaling logit_scale",
     "residual_scale": "residual_multiplier",
@@ -201,13 +214,18 @@ def as_gguf(folder: Path) -> tuple[dict, dict]:
     count, shared = heads_of(config)
     heads = {"attn_q": count, "attn_k": shared}
     tensors = {}
+    stacks = {}
     for name, array in weights_of(folder).items():
         parts = name.removeprefix("model.").removeprefix("gpt_neox.").rsplit(".", 1)
         if parts[0] in OTHER:
             tensors[f"{OTHER[parts[0]]}.{parts[1]}"] = array + (kind.startswith("gemma") and parts[0] == "norm")
             continue
         _, layer, part = parts[0].split(".", 2)
-        part = OWN.get(kind, {}).get(part) or LAYER[part]
+        if ".experts." in part:
+            _, _, expert, part = part.rsplit(".", 3)
+            stacks.setdefault(f"blk.{layer}.{EXPERTS[part]}.{parts[1]}", {})[int(expert)] = array
+            continue
+        part = EXPERTS.get(part) or OWN.get(kind, {}).get(part) or LAYER[part]
         if kind in PAIRED and part in heads:
             array = pairs(array, heads[part])
         if part == "attn_qkv" and kind in ("gpt_neox", "falcon", "bloom"):
@@ -217,6 +235,8 @@ def as_gguf(folder: Path) -> tuple[dict, dict]:
         if kind == "gpt2" and array.ndim == 2:
             array = array.T
         tensors[f"blk.{layer}.{part}.{parts[1]}"] = array
+    for name, stack in stacks.items():
+        tensors[name] = np.stack([stack[expert] for expert in sorted(stack)])
     rope = config.get("rope_parameters") or {}
     if rope.get("rope_type") == "llama3":
         tensors["rope_freqs.weight"] = rope_factors(rope, config["head_dim"])

@@ -267,6 +267,7 @@ LONGROPE = {
     "long_factor": [1.0, 3.0, 4.0, 6.0],
     "original_max_position_embeddings": 48,
 }
+EXPERTS = {"num_local_experts": 6, "num_experts": 6, "num_experts_per_tok": 2}
 FALCON = {"without": ("head_dim",), "values": "query_key_value"}
 DECODERS = {
     name: Family(name, **more)
@@ -276,6 +277,10 @@ DECODERS = {
         "mistral": {"given": {"sliding_window": 6}},
         "qwen2": {},
         "qwen3": {"given": {"head_dim": 12}},
+        "qwen3_moe": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": True}},
+        "qwen3_moe raw": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": False}},
+        "mixtral": {"given": EXPERTS},
+        "olmoe": {"given": EXPERTS, "without": ("head_dim",)},
         "smollm3": {},
         "granite": {
             "given": {
@@ -664,7 +669,9 @@ def compare_gradient(
     embedded: torch.Tensor,
     arrays: dict[str, np.ndarray],
 ) -> None:
-    others = [i for i in range(len(logits)) if target["against"].get("index", i) == i != index]
+    against = target["against"]
+    named = [one["index"] for one in against.get("others", [])] or [against.get("index")]
+    others = [i for i in range(len(logits)) if i != index and (named == [None] or i in named)]
     (logits[index] - logits[others].mean()).backward()
     scores = (embedded * embedded.grad).sum(-1)[0].detach().numpy()
     outcome.gradient = float(np.abs(scores - arrays["gradient_x_input"][0]).max() / np.abs(scores).max())

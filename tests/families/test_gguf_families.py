@@ -41,6 +41,9 @@ GIVEN = {
     "mistral": {"sliding_window": None},
     "qwen2": {},
     "qwen3": {"head_dim": 12},
+    "qwen3_moe": families.DECODERS["qwen3_moe"].given,
+    "mixtral": families.EXPERTS,
+    "olmoe": families.EXPERTS | {"num_key_value_heads": 4},  # as libllama expects
     "smollm3": {},
     "granite": families.DECODERS["granite"].given,
     "olmo2": {},

@@ -51,6 +51,8 @@ class Question:
             return value
         if against.get("index") is not None:
             return value - logits[against["index"]]
+        if others := against.get("others"):
+            return value - logits[[one["index"] for one in others]].mean()
         return value - (logits.sum() - value) / (len(logits) - 1)
 
     def run(self, ids, given=None):

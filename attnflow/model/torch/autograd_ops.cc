@@ -40,14 +40,13 @@ at::Tensor AutogradOps::halved(const at::Tensor& product) const {
   return product * 0.5 + product.detach() * 0.5;
 }
 
-at::Tensor AutogradOps::ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
-  const Activation activation = layer.form.activation;
-  if (!layer.gate.defined()) return activated(layer.feed_forward_in, x, activation);
-  if (layer.gate_and_in.defined()) {  // one product, forward and backward, instead of two
-    const std::vector<at::Tensor> halves = linear(layer.gate_and_in, x).chunk(2, -1);
-    return halved(active(halves[0], activation) * halves[1]);
+at::Tensor AutogradOps::ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const {
+  if (!maps.gate.defined()) return activated(maps.in, x, activation);
+  if (maps.gate_and_in.defined()) {  // one product, forward and backward, instead of two
+    const std::vector<at::Tensor> halves = linear(maps.gate_and_in, x).chunk(2, -1);
+    return product(active(halves[0], activation), halves[1]);
   }
-  return halved(linear(layer.feed_forward_in, x) * activated(layer.gate, x, activation));
+  return product(linear(maps.in, x), activated(maps.gate, x, activation));
 }
 
 at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, const at::Tensor& query,

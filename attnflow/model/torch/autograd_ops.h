@@ -51,11 +51,12 @@ class AutogradOps {
   at::Tensor activated(const Linear& map, const at::Tensor& x, Activation activation) const {
     return active(linear(map, x), activation);
   }
-  at::Tensor ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const;
+  at::Tensor ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const;
   at::Tensor attend(const LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
                     const at::Tensor& value) const;
   at::Tensor scaled(const at::Tensor& x, double factor) const { return x * factor; }
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x * factors; }
+  at::Tensor product(const at::Tensor& x, const at::Tensor& factors) const { return halved(x * factors); }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return x + dropped(added); }
   at::Tensor dropped(const at::Tensor& x) const { return dropout == nullptr ? x : (*dropout)(x); }
   at::Tensor normed(const Norm& norm, const at::Tensor& x) const {

@@ -34,14 +34,15 @@ class BlockedOps {
   at::Tensor linear(const Linear& map, const at::Tensor& x) const { return linear({&map}, x).front(); }
   // Returns activation(in(x)), or activation(gate(x)) * in(x) if `gate` has a weight.
   at::Tensor activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate = {}) const;
-  at::Tensor ffn_hidden(const TransformerLayer& layer, const at::Tensor& x) const {
-    return activated(layer.feed_forward_in, x, layer.form.activation, layer.gate);
+  at::Tensor ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const {
+    return activated(maps.in, x, activation, maps.gate);
   }
 
   // These overwrite their argument; `residual` overwrites `added`.
   at::Tensor scaled(const at::Tensor& x, double factor) const { return x.mul_(factor); }
   at::Tensor scaled(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
   at::Tensor residual(const at::Tensor& x, const at::Tensor& added) const { return added.add_(x); }
+  at::Tensor product(const at::Tensor& x, const at::Tensor& factors) const { return x.mul_(factors); }
   at::Tensor dropped(const at::Tensor& x) const { return x; }
   at::Tensor capped(const at::Tensor& x, double cap) const { return x.div_(cap).tanh_().mul_(cap); }
   at::Tensor normed(const Norm& norm, const at::Tensor& x) const { return norm(x); }

@@ -182,10 +182,16 @@ std::size_t largest_layer(const DecoderWeights& weights, const internal::TensorS
   std::size_t largest = 0;
   for (const LayerWeights& layer : weights.layers) {
     std::size_t numbers = 0;
+    const auto add = [&](const LinearWeights& map) {
+      if (map.weight == nullptr || internal::WeightRows::are(source, map)) return;
+      numbers += map.out * map.weight->shape[map.layout == MatrixLayout::kOutIn ? 1 : 0];
+    };
     for (const LinearWeights* map : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.gate,
-                                     &layer.feed_forward_in, &layer.feed_forward_out}) {
-      if (map->weight == nullptr || internal::WeightRows::are(source, *map)) continue;
-      numbers += map->out * map->weight->shape[map->layout == MatrixLayout::kOutIn ? 1 : 0];
+                                     &layer.feed_forward_in, &layer.feed_forward_out, &layer.router}) {
+      add(*map);
+    }
+    for (const auto& [gate, in, out] : layer.experts) {
+      for (const LinearWeights* map : {&gate, &in, &out}) add(*map);
     }
     largest = std::max(largest, numbers * sizeof(float));
   }

@@ -87,6 +87,8 @@ std::vector<LayerForm> DecoderTensors::make_forms() const {
   form.residual_factor = config.residual_factor;
   form.score_cap = config.score_cap;
   form.parallel = config.parallel;
+  form.chosen_experts = to_signed(config.chosen_experts);
+  form.normalized_experts = config.normalized_experts;
   form.heads = to_signed(config.heads);
   form.key_value_heads = to_signed(config.key_value_heads);
   form.head_width = to_signed(config.head_width);

@@ -99,6 +99,14 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
   return x;
 }
 
+Routing choose_experts(const at::Tensor& scores, const LayerForm& form) {
+  const auto [highest, experts] = at::topk(scores, form.chosen_experts, -1);
+  // Normalized weights are the softmax over the chosen scores.
+  const at::Tensor weights =
+      form.normalized_experts ? at::softmax(highest, -1) : at::softmax(scores, -1).gather(-1, experts);
+  return {experts.to(at::kCPU), weights};
+}
+
 TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form)
     : form(layer_form) {
   struct Taker {
@@ -113,7 +121,10 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
   std::apply([&](auto&... to) { std::apply([&](const auto&... from) { (take(to, from), ...); }, all(weights)); },
              all(*this));
   if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
-  if (weights.gate.weight == weights.feed_forward_in.weight) {
+  for (const ExpertParts<LinearWeights>& expert : weights.experts) {
+    experts.push_back({Linear(source, expert.gate), Linear(source, expert.in), Linear(source, expert.out)});
+  }
+  if (weights.gate.weight != nullptr && weights.gate.weight == weights.feed_forward_in.weight) {
     gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));
   }
 }

@@ -12,6 +12,8 @@
 //                                                                          per head (Qwen 3) and rotated by position
 //                                                                          if positions are rotary
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
+//   or, with E experts, sum_e p_e(x) ffn_e(x) over the k of them with the highest scores r = W_r x; p = softmax(r) over
+//   all E, or over the chosen k, so that their weights sum to 1
 // Each term may be scaled, elementwise (layer scale) or by one factor (Granite), and normalized before it is added
 // (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow with the key's
 // position, with a slope for each head (ALiBi: BLOOM, Falcon).
@@ -33,6 +35,7 @@
 //   He et al., DeBERTa: Decoding-enhanced BERT with Disentangled Attention, ICLR 2021. https://arxiv.org/abs/2006.03654
 //   Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP 2023.
 //     https://arxiv.org/abs/2305.13245
+//   Jiang et al., Mixtral of Experts, 2024. https://arxiv.org/abs/2401.04088
 #pragma once
 
 #include <ATen/ATen.h>
@@ -132,24 +135,44 @@ struct LayerForm {
   std::int64_t window = 0;           // causal: positions that a query sees, including itself; 0: all before it
   bool parallel = false;             // the feed-forward network has the same input as attention, not attention's sum
   RotaryUse rotary = RotaryUse::kUsual;
-  Slopes slopes;                 // added to scores
-  DistanceTerms distances;       // added to scores
-  double score_cap = 0.0;        // 0: none
-  double score_factor = 0.0;     // of q k^T; 0: 1 / sqrt(d)
-  double residual_factor = 1.0;  // of the output of each half of the layer
+  Slopes slopes;                    // added to scores
+  DistanceTerms distances;          // added to scores
+  double score_cap = 0.0;           // 0: none
+  double score_factor = 0.0;        // of q k^T; 0: 1 / sqrt(d)
+  double residual_factor = 1.0;     // of the output of each half of the layer
+  std::int64_t chosen_experts = 0;  // of a token, if there are experts
+  bool normalized_experts = true;   // their weights sum to 1
 
   double of_scores() const {
     return score_factor > 0.0 ? score_factor : 1.0 / std::sqrt(static_cast<double>(head_width));
   }
 };
 
+// The maps of one feed-forward network, the layer's or an expert's.
+struct FeedForwardMaps {
+  const Linear& gate;
+  const Linear& in;
+  const Linear& out;
+  const Linear& gate_and_in;
+};
+
 // A layer's parts as libtorch tensors. A map without a weight, a norm without a scale or an undefined tensor is absent.
 struct TransformerLayer : LayerParts<Linear, Norm, at::Tensor> {
   TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form);
 
+  FeedForwardMaps feed_forward() const { return {gate, feed_forward_in, feed_forward_out, gate_and_in}; }
+
   LayerForm form;
   Linear gate_and_in;  // both as stored, if that is one map; else without a weight
 };
+
+// The experts of each of n tokens, and what their outputs are multiplied by: [n, chosen].
+struct Routing {
+  at::Tensor experts;  // on the host
+  at::Tensor weights;
+};
+// `scores` is [n, experts].
+Routing choose_experts(const at::Tensor& scores, const LayerForm& form);
 
 // The output of half of a layer, multiplied by its scale if defined.
 template <typename Ops>
@@ -201,8 +224,34 @@ at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::si
 }
 
 template <typename Ops>
+at::Tensor feed_forward_of(Ops& ops, const LayerForm& form, const FeedForwardMaps& maps, const at::Tensor& x) {
+  return ops.linear(maps.out, ops.ffn_hidden(maps, form.activation, x));
+}
+
+// Each expert runs once, for all tokens that chose it. Results are added in the order of the experts.
+template <typename Ops>
+at::Tensor mixture_of_experts(Ops& ops, const TransformerLayer& layer, const at::Tensor& x) {
+  const at::Tensor tokens = x.flatten(0, -2);
+  const Routing routing = choose_experts(ops.linear(layer.router, tokens), layer.form);
+  const at::Tensor weights = routing.weights.flatten();
+  const at::Tensor sum = at::zeros_like(tokens);
+  for (std::size_t e = 0; e < layer.experts.size(); ++e) {
+    const at::Tensor chosen = at::flatten(routing.experts == to_signed(e)).nonzero().flatten().to(x.device());
+    if (chosen.numel() == 0) continue;
+    const at::Tensor who = at::floor_divide(chosen, layer.form.chosen_experts);
+    const ExpertParts<Linear>& expert = layer.experts[e];
+    const Linear apart;
+    const at::Tensor written =
+        feed_forward_of(ops, layer.form, {expert.gate, expert.in, expert.out, apart}, tokens.index_select(0, who));
+    sum.index_add_(0, who, ops.product(written, weights.index_select(0, chosen).unsqueeze(1)));
+  }
+  return sum.view(x.sizes());
+}
+
+template <typename Ops>
 at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tensor& x) {
-  at::Tensor written = ops.linear(layer.feed_forward_out, ops.ffn_hidden(layer, x));
+  at::Tensor written = layer.experts.empty() ? feed_forward_of(ops, layer.form, layer.feed_forward(), x)
+                                             : mixture_of_experts(ops, layer, x);
   written = ops.normed(layer.feed_forward_after, written);
   return added(ops, layer.form, std::move(written), layer.feed_forward_scale);
 }
