@@ -150,6 +150,7 @@ class DecoderTensorFinder {
     const ExpertRow& row = row_.experts;
     layer.router = linear(prefix + std::string(row.router), config_.experts, config_.hidden, /*bias=*/false,
                           std::string(row.count) + " and " + hidden_key_);
+    if (layer.router.weight == nullptr) return;  // noted as missing, which is enough: experts may be many
     const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
     for (std::size_t expert = 0; expert < config_.experts; ++expert) {
       const auto map = [&](std::string_view name, std::size_t out, std::size_t in) {
