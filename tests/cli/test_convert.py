@@ -199,7 +199,7 @@ class RefusedTest(ConvertTest):
             ("gemma2", ["byte-level BPE", '"llama"']),  # whose weights have a place, but not its tokenizer
             ("olmo3", ["olmo2.attention.sliding_window", "would be lost"]),
             ("mamba", ['"mamba"', "gpt2", "llama", "gemma3", "cohere2"]),
-            ("gpt_oss", ["mixture of", "gpt-oss.expert_count", "attention"]),
+            ("gpt_oss", ['"gpt-oss"', "qwen3moe", "attention"]),
         ):
             self.refuse(UNSUPPORTED, words, "model", GGUF / f"{name}.gguf", "-o", "made")
 
