@@ -153,7 +153,7 @@ struct DecoderNames {
   std::string_view logit_bias = {};      // a complete name; empty: none
 };
 
-// A mixture of experts in place of each layer's feed-forward network (expert_mixture.h).
+// A mixture of experts in place of each layer's feed-forward network (torch/transformer_layer.h).
 struct ExpertRow {
   // Keys of config.json. The width of an expert is DecoderKeys::intermediate.
   std::string_view count = {};  // how many there are; empty: the architecture has none

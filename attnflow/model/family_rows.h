@@ -20,13 +20,16 @@ const typename Rows::value_type* find_row(const Rows& rows, std::string_view mod
   return nullptr;
 }
 
-// "bert, roberta, ...": this member of every row.
+// "bert, roberta, ...": this member of every row, once where adjacent rows share it.
 template <typename Rows, typename Member>
 std::string list_of(const Rows& rows, Member member) {
   std::string list;
+  std::string_view last;
   for (const auto& row : rows) {
+    if (row.*member == last) continue;
+    last = row.*member;
     if (!list.empty()) list += ", ";
-    list += row.*member;
+    list += last;
   }
   return list;
 }

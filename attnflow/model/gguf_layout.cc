@@ -110,10 +110,9 @@ struct ExpertPart {
   std::string_view name;
   std::string_view ExpertRow::*theirs;
 };
-constexpr std::string_view kRouter = "ffn_gate_inp";
-constexpr std::array kExperts = {ExpertPart{kRouter, &ExpertRow::router}, ExpertPart{"ffn_gate_exps", &ExpertRow::gate},
-                                 ExpertPart{"ffn_up_exps", &ExpertRow::in},
-                                 ExpertPart{"ffn_down_exps", &ExpertRow::out}};
+constexpr std::array kExperts = {
+    ExpertPart{"ffn_gate_inp", &ExpertRow::router}, ExpertPart{"ffn_gate_exps", &ExpertRow::gate},
+    ExpertPart{"ffn_up_exps", &ExpertRow::in}, ExpertPart{"ffn_down_exps", &ExpertRow::out}};
 constexpr std::string_view kExpertWidth = "expert_feed_forward_length";
 constexpr std::string_view kLayer = "blk.";
 constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
@@ -135,16 +134,6 @@ constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm}
                                 Part{"ffn_up", &DecoderNames::feed_forward_in},
                                 Part{"ffn_down", &DecoderNames::feed_forward_out},
                                 Part{"post_ffw_norm", &DecoderNames::feed_forward_after}};
-
-std::string list_of_architectures() {
-  std::string list;
-  std::string_view last;
-  for (const Convertible& one : kConvertible) {
-    if (one.architecture != std::exchange(last, one.architecture))
-      list += fmt::format("{}{}", list.empty() ? "" : ", ", one.architecture);
-  }
-  return list;
-}
 
 class Planner : ErrorsOf {
  public:
@@ -212,17 +201,17 @@ class Planner : ErrorsOf {
   void find_architecture() {
     const std::string name = header_.text("general.architecture").value_or("");
     const std::int64_t experts = header_.number(name + ".expert_count").value_or(0);
-    bool is_known = false;
+    bool is_listed = false;
     for (const Convertible& one : kConvertible) {
       if (one.architecture != name) continue;
-      is_known = true;
+      is_listed = true;
       if (one.row().experts.any() == (experts > 0)) kind_ = &one;
     }
-    if (!is_known) {
+    if (!is_listed) {
       unsupported(
           "expected an architecture that can be converted ({}), found {}; attention of other GGUF "
           "models is computed from the file itself",
-          list_of_architectures(), name.empty() ? "none" : quote_name(name));
+          list_of(kConvertible, &Convertible::architecture), name.empty() ? "none" : quote_name(name));
     }
     if (kind_ == nullptr) {
       unsupported(
@@ -481,6 +470,15 @@ class Planner : ErrorsOf {
     }
   }
 
+  ConvertedTensor unchanged(const GgufTensor& tensor, std::string name) const {
+    return {.name = std::move(name),
+            .shape = Shape(tensor.extents.rbegin(), tensor.extents.rend()),
+            .source = &tensor,
+            .head_width = settings().head_width,
+            .heads = settings().heads,
+            .key_value_heads = settings().key_value_heads};
+  }
+
   // Returns nothing for a tensor that a folder cannot have.
   std::vector<ConvertedTensor> place(const GgufTensor& tensor) const {
     std::string_view part = tensor.name;
@@ -515,12 +513,7 @@ class Planner : ErrorsOf {
     if (found->theirs == &DecoderNames::output) name.clear();
     name += fmt::format(fmt::runtime(theirs), found->letter) + std::string(kind);
 
-    ConvertedTensor placed{.name = name,
-                           .shape = Shape(tensor.extents.rbegin(), tensor.extents.rend()),
-                           .source = &tensor,
-                           .head_width = settings().head_width,
-                           .heads = settings().heads,
-                           .key_value_heads = settings().key_value_heads};
+    ConvertedTensor placed = unchanged(tensor, name);
     if (inside && row_->layout == MatrixLayout::kInOut && placed.shape.size() == 2) {
       placed.change = TensorChange::kTransposed;
       std::swap(placed.shape[0], placed.shape[1]);
@@ -541,13 +534,10 @@ class Planner : ErrorsOf {
     std::vector<ConvertedTensor> placed(is_stack ? settings().experts : 1);
     if (is_stack && (tensor.extents.size() < 2 || tensor.extents.back() != placed.size())) return {};
     for (std::size_t e = 0; e < placed.size(); ++e) {
-      placed[e] = {.name = layer + fmt::format(fmt::runtime(theirs), e) + std::string(kind),
-                   .shape = Shape(tensor.extents.rbegin() + (is_stack ? 1 : 0), tensor.extents.rend()),
-                   .source = &tensor,
-                   .head_width = settings().head_width,
-                   .heads = settings().heads,
-                   .key_value_heads = settings().key_value_heads};
-      if (is_stack) placed[e].expert = e;
+      placed[e] = unchanged(tensor, layer + fmt::format(fmt::runtime(theirs), e) + std::string(kind));
+      if (!is_stack) continue;
+      placed[e].expert = e;
+      placed[e].shape.erase(placed[e].shape.begin());
     }
     return placed;
   }

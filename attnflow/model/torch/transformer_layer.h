@@ -235,12 +235,12 @@ at::Tensor mixture_of_experts(Ops& ops, const TransformerLayer& layer, const at:
   const Routing routing = choose_experts(ops.linear(layer.router, tokens), layer.form);
   const at::Tensor weights = routing.weights.flatten();
   const at::Tensor sum = at::zeros_like(tokens);
+  const Linear apart;  // gate and in are stored separately
   for (std::size_t e = 0; e < layer.experts.size(); ++e) {
     const at::Tensor chosen = at::flatten(routing.experts == to_signed(e)).nonzero().flatten().to(x.device());
     if (chosen.numel() == 0) continue;
     const at::Tensor who = at::floor_divide(chosen, layer.form.chosen_experts);
     const ExpertParts<Linear>& expert = layer.experts[e];
-    const Linear apart;
     const at::Tensor written =
         feed_forward_of(ops, layer.form, {expert.gate, expert.in, expert.out, apart}, tokens.index_select(0, who));
     sum.index_add_(0, who, ops.product(written, weights.index_select(0, chosen).unsqueeze(1)));
