@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -168,7 +169,35 @@ def sentiment_model(program, sst2, pretrained=False):
     )
 
 
-SMOLLM2 = ROOT / ".cache" / "models" / "smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+MODELS = ROOT / ".cache" / "models"
+SMOLLM2 = MODELS / "smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+DECODERS = {"smollm2": 30, "qwen2.5-0.5b": 24, "qwen2.5-1.5b": 28, "gemma3-270m": 18}  # and their layers
+
+
+class DecoderFile(NamedTuple):
+    name: str
+    file: Path
+    layers: int
+
+
+def add_decoders(arguments):
+    arguments.add_argument("--models", default=",".join(DECODERS), help="of tools/fetch_decoder (%(default)s)")
+
+
+def decoders(arguments):
+    """The files of --models, all of them, before anything runs."""
+    found = []
+    for name in arguments.models.split(","):
+        if name not in DECODERS:
+            raise ExperimentError(f"expected names among {', '.join(DECODERS)}, found {name}")
+        files = sorted((MODELS / name).glob("*.gguf"))
+        if len(files) != 1:
+            raise ExperimentError(
+                f"expected the model {name} in {inside(MODELS / name)}, found {len(files)} files; "
+                f"tools/fetch_decoder {name} fetches it"
+            )
+        found.append(DecoderFile(name, files[0], DECODERS[name]))
+    return found
 
 
 def add_decoder(arguments):
@@ -176,7 +205,7 @@ def add_decoder(arguments):
         "--gguf",
         type=Path,
         default=os.environ.get("ATTNFLOW_SMOLLM2") or SMOLLM2,
-        help="the decoder (ATTNFLOW_SMOLLM2, else where tools/fetch_smollm2 puts SmolLM2)",
+        help="the decoder (ATTNFLOW_SMOLLM2, else where tools/fetch_decoder puts SmolLM2)",
     )
 
 
@@ -184,7 +213,7 @@ def add_decoder(arguments):
 def decoder_folder(program, arguments):
     """The decoder as a Hugging Face folder, for as long as it is used: half a gigabyte."""
     if not arguments.gguf.is_file():
-        raise ExperimentError(f"expected the model {arguments.gguf}, found none; tools/fetch_smollm2 fetches it")
+        raise ExperimentError(f"expected the model {arguments.gguf}, found none; tools/fetch_decoder fetches it")
     folder = program.out / "smollm2"
     if not (folder / "config.json").exists():
         program.run("model", inside(arguments.gguf), "-o", inside(folder))

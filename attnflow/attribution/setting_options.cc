@@ -65,11 +65,11 @@ std::vector<SettingOption> make_table() {
           "Prediction to explain, for a mixing or method that explains one: a class (label or index), a token "
           "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"),
       option<&Settings::against>(
-          "against", kPrediction,
+          "against", kPrediction | kForEvidence,
           "Compare --target with these, subtracting their mean logit: a class or token, or several separated by "
           "commas; "
           "next10 (the ten most probable others; any number works); rest (all others); none (explain the logit alone); "
-          "auto (for tokens, the most probable other; for classes, all others)"),
+          "auto (next10 for tokens, rest for classes)"),
       option<&Settings::heads>("heads", kAll,
                                "How to combine a layer's heads: mean, max, min, or the index of a single head",
                                {.form = OptionForm::kNumberToo}),

@@ -77,7 +77,7 @@ void add_evidence_task(CLI::App& evaluate) {
       ->type_name("FILE.gguf|DIR");
   task->add_option("--data", arguments->data,
                    "File with the columns text (with the model's mask token; for decoders, what comes before the word "
-                   "to predict), good, bad and evidence (or BLiMP's column names plus target)")
+                   "to predict), evidence and, if known, good and bad (or BLiMP's column names plus target)")
       ->required()
       ->type_name("FILE.csv");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
@@ -94,7 +94,12 @@ void add_evidence_task(CLI::App& evaluate) {
                    "Number of threads; 0: one per processor (GGUF: per idle processor). Does not change the results");
 
   task->option_defaults()->group("Analysis");
-  arguments->read_settings = add_settings(task, options.settings, kForEvidence);
+  arguments->read_settings = add_settings(
+      task, options.settings, kForEvidence,
+      {{"against",
+        "Compare the right word, or what the model predicts, with these, subtracting their mean logit: words separated "
+        "by commas; next10 (the ten most probable others; any number works); rest (all others); none (explain the "
+        "logit alone); auto (the wrong word; without one, next10)"}});
   add_mixings_option(task, arguments->mixings);
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers to compute flow for; default: one at each quarter of the model's depth");

@@ -54,7 +54,7 @@ TEST(OptionNames, AreTheseOfEachCommand) {
       {{"evaluate", "sentiment"}, with_data},
       {{"evaluate", "sentences"}, "help model output force json per-sample samples " + of_words},
       {{"evaluate", "evidence"},
-       "help model data output force json samples seed begin scores allow-unused-weights threads method heads "
+       "help model data output force json samples seed begin scores allow-unused-weights threads method against heads "
        "residual layers start-layer mixing flow-layers resamples"},
       {{"evaluate", "image"},
        "help model data output force json samples seed max-megapixels allow-unused-weights threads method heads "

@@ -19,14 +19,14 @@ struct AskedTarget {
   enum class Against : std::uint8_t { kNothing, kNext, kRest, kLabels };
   std::optional<std::size_t> label = {};  // absent: the largest logit
   Against against = Against::kNothing;
-  std::size_t next = 1;                  // kNext
+  std::size_t next = 10;                 // kNext
   std::vector<std::size_t> others = {};  // kLabels
   // The outputs that the question is about, if not all: the largest of them is the target, by default against the rest
   // of them.
   std::vector<std::size_t> candidates = {};
 };
 
-// The default comparison: a class with all others, a token with the most probable other one.
+// The default comparison: a class with all others, a token with the ten most probable others.
 AskedTarget::Against usual_against(bool of_class);
 
 // With two or more candidates, makes them the question: the most probable is the target, compared with the others,

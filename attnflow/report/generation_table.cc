@@ -51,7 +51,7 @@ std::string aggregation_title(const Report& report, Method method) {
   }
   const MixingInfo& mixing = mixing_info(report.settings.mixing);
   if (mixing.mixing != Mixing::kAttention) {
-    span = fmt::format("{} over {}{}", span, mixing.weights, mixing.has_target() ? ", each against its runner-up" : "");
+    span = fmt::format("{} over {}{}", span, mixing.weights, mixing.has_target() ? ", each rather than the next ten" : "");
   }
   return fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
 }
@@ -86,7 +86,7 @@ Content content_of_scores(const Report& report, Method method) {
   const bool compared = target && target->against;
   Content content{
       .title = fmt::format("Prompt tokens that argue for each generated token{} (below 0: against it), by {}.",
-                           compared ? " over its runner-up" : "", to_text(method)),
+                           compared ? " rather than the next ten" : "", to_text(method)),
       .has_share = false,
       .lines = {}};
   for (const std::size_t output : report.output_tokens) content.lines.push_back(line_of(report, method, output));

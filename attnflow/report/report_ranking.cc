@@ -311,11 +311,11 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
   if (!target->against) return title;
   const ReportAgainst& against = *target->against;
-  if (against.is_rest()) return title + " against all others";
+  if (against.is_rest()) return title + " rather than all others";
   std::vector<std::string> labels;
   for (const ReportOther& other : against.others) labels.push_back(quoted(other.label));
   if (against.index) labels = {quoted(against.label)};
-  return title + " against " + internal::first_few(labels);
+  return title + " rather than " + internal::first_few(labels);
 }
 
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {

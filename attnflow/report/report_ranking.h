@@ -99,10 +99,10 @@ struct TargetQuotes {
   std::string open = "\"";
   std::string close = "\"";
 };
-// 'class "positive" against all others', 'the next token "his" against "her"'; "" without a target. On one line, safe
+// 'class "positive" rather than all others', 'the next token "his" rather than "her"'; "" without a target. On one line, safe
 // to print, long names cut.
 std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
-// 'relevance for the next token "his" against "her"', "contributions (value zeroing), residual 0.5": the layers'
+// 'relevance for the next token "his" rather than "her"', "contributions (value zeroing), residual 0.5": the layers'
 // matrices, for mixings other than attention.
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
 // Describes the scores' quantity, the parts that belong to no token, and the error of their sum; empty without scores.

@@ -13,9 +13,9 @@ FAST = ("--resamples", "100", "--samples", "0")
 
 
 class MaskedEvidence(CommandTest):
-    def write(self, *rows):
+    def write(self, *rows, columns=("text", "good", "bad", "evidence")):
         with (self.folder / "e.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([("text", "good", "bad", "evidence"), *rows])
+            csv.writer(file).writerows([columns, *rows])
 
     def evidence(self, *options):
         words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST, *options, "--json"]
@@ -40,6 +40,62 @@ class MaskedEvidence(CommandTest):
         self.assertTrue(all(0 < value <= 1 for value in cells.values()))
         chance = (sum(1 / r for r in range(1, 7)) / 6 + sum(1 / r for r in range(1, 5)) / 4) / 2
         self.assertAlmostEqual(cells["random", None, "mean"], chance)
+
+    def test_words_that_the_file_does_not_name(self):
+        """What is explained and compared with: the file's words, the option's, and else the model's own prediction."""
+        text, word = "the author is on [MASK] table .", "author"
+        mixings = ("--mixing", "attention,gradient,relevance")
+        scores = ("--scores", "blank-out,gradient,gradient-x-input,attnlrp")
+
+        def of(columns, *cells, against=None):
+            self.write((text, *cells, word), columns=("text", *columns, "evidence"))
+            found = self.evidence(*mixings, *scores, *(("--against", against) if against else ()))
+            return found["cells"], found["settings"]["against"]
+
+        both = ("good", "bad")
+        named, against = of(both, "her", "it")
+        self.assertEqual(against, "auto")
+        self.assertEqual(of(("good",), "her", against="it"), (named, "it"))
+        self.assertEqual(of(both, "her", "the", against="it"), (named, "it"))  # the option before the file
+        ten = of(("good",), "her")[0]
+        self.assertNotEqual(ten, named)
+        self.assertEqual(of(("good",), "her", against="next10")[0], ten)
+        self.assertEqual(of(both, "her", "it", against="next10")[0], ten)
+
+        explain = ("explain", text, "--model", BERT, "--method", "raw", "--mixing", "relevance", "-o", "a.json")
+        self.run_program(*explain)
+        target = json.loads((self.folder / "a.json").read_text())["target"]
+        own = of(())[0]
+        others = [other["index"] for other in target["against"]["others"]]
+        self.assertEqual(len(others), 10)
+        self.assertEqual(of(("good",), target["label"])[0], own)
+        self.assertEqual(of((), against=",".join(f"id:{other}" for other in others))[0], own)
+        for contrast in ("rest", "none"):
+            self.assertEqual(of(("good",), target["label"], against=contrast)[0], of((), against=contrast)[0])
+
+    def test_what_explained_words_are_called(self):
+        words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST]
+        sentence = "Methods with a target explain"
+        for cells, columns, options, expected in (
+            (("her", "it"), ("good", "bad"), (), "the right word rather than the wrong one"),
+            (("her",), ("good",), (), "the right word rather than the next ten"),
+            ((), (), ("--against", "rest"), "what the model predicts rather than all others"),
+            ((), (), ("--against", "it"), "what the model predicts rather than it"),
+            (("her", "it"), ("good", "bad"), ("--against", "none"), "the right word"),
+        ):
+            self.write(("the author is on [MASK] table", *cells, "author"), columns=("text", *columns, "evidence"))
+            said = " ".join(self.run_program(*words, *options).stdout.split())
+            self.assertIn(f"{sentence} {expected}.", said)
+            self.assertEqual("The right word is more probable" in said, bool(cells))
+
+    def test_columns_that_need_another(self):
+        for columns, missing in ((("bad",), "one_prefix_word_good or good"), (("good", "swap"), "bad")):
+            self.write(("the author is on [MASK] table", *columns, "author"), columns=("text", *columns, "evidence"))
+            words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST]
+            self.assertIn(missing, self.run_program(*words, status=3).stderr)
+        self.write(("the author is on [MASK] table", "", "author"), columns=("text", "good", "evidence"))
+        words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST]
+        self.assertIn("the right or the wrong word is empty: 1", self.run_program(*words, status=3).stderr)
 
     def test_the_table_names_mixings(self):
         self.write(("the author is on [MASK] table", "her", "it", "author"))

@@ -327,9 +327,9 @@ require_minilm() {
 # The language model for the tests.
 require_smollm2() {
   local stamp
-  stamp="$CACHE/stamps/smollm2-$(cksum <tools/fetch_smollm2 | cut -d' ' -f1)"
+  stamp="$CACHE/stamps/smollm2-$(cksum <tools/fetch_decoder | cut -d' ' -f1)"
   [[ -e "$stamp" && "$stamp" -nt "$SMOLLM2" ]] && return
-  "$PYTHON" tools/fetch_smollm2 "${SMOLLM2%/*}" >&2 || die 'could not fetch SmolLM2'
+  "$PYTHON" tools/fetch_decoder smollm2 "${SMOLLM2%/*}" >&2 || die 'could not fetch SmolLM2'
   mkdir -p "${stamp%/*}" && touch "$stamp"
 }
 

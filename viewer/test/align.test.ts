@@ -228,7 +228,7 @@ test("predictions that differ are named, also where one side explains none", asy
   const target = (label: string, against: string) => ({
     ...{ kind: "next" as const, label, index: 1, logit: 2 },
     against: { label: against, logit: 1, index: 2 },
-    title: `the next token “${label}” against “${against}”`,
+    title: `the next token “${label}” rather than “${against}”`,
   });
   const made = async (mixing: "relevance" | "attention", label: string, against: string) => {
     const plain = await cut({ pieces: ["a"] });
@@ -238,12 +238,12 @@ test("predictions that differ are named, also where one side explains none", asy
   };
   const [paris, berlin] = [await made("relevance", "Paris", "the"), await made("relevance", "Berlin", "Hamburg")];
   expect(targetsApart([paris, berlin])).toBe(
-    "A explains the next token “Paris” against “the”; B explains the next token “Berlin” against “Hamburg”.",
+    "A explains the next token “Paris” rather than “the”; B explains the next token “Berlin” rather than “Hamburg”.",
   );
   expect(targetsApart([paris, paris])).toBe("");
   const attention = await made("attention", "Paris", "the");
   expect(targetsApart([paris, attention])).toBe(
-    "A explains the next token “Paris” against “the”; B explains no prediction.",
+    "A explains the next token “Paris” rather than “the”; B explains no prediction.",
   );
   expect(targetsApart([{ ...attention, method: "attnlrp" } as Side, paris])).toBe("");
 });

@@ -24,7 +24,7 @@ const base = (JSON.parse(text) as { report: ReportDocument }).report;
 const target: Target = {
   ...{ kind: "next", label: "Angie", index: 1, logit: 3 },
   against: { label: "Yvette", logit: 1, index: 2 },
-  title: "the next token “Angie” against “Yvette”",
+  title: "the next token “Angie” rather than “Yvette”",
 };
 const SCORES = [9, -0.5, 2, 0, -2, 0.25];
 
@@ -103,19 +103,19 @@ test("have a scale as far to either side of 0, whose top special tokens do not s
 
 test("say what they explain, and what belongs to no token", async () => {
   const viewer = await viewerOf();
-  expect(targetWords(viewer.report)).toBe("the next token “Angie” against “Yvette”");
+  expect(targetWords(viewer.report)).toBe("the next token “Angie” rather than “Yvette”");
   // An older document.
-  expect(targetWords(viewer.report, { ...target, title: undefined })).toBe("“Angie” against “Yvette”");
+  expect(targetWords(viewer.report, { ...target, title: undefined })).toBe("“Angie” rather than “Yvette”");
   expect(scoresShown(viewer)).toMatchObject({ total: 4, error: 0.1 });
   const { columns, rows } = scoreTable(viewer);
   expect(columns).toEqual(["input_token", "token", "attnlrp"]);
   expect([...rows].at(-1)).toEqual([null, "biases", 0.5]);
   expect(captionOf(viewer, "Text", {}).facts.slice(0, 2)).toEqual([
     ["Method", "attnlrp"],
-    ["Explained", "the next token “Angie” against “Yvette”"],
+    ["Explained", "the next token “Angie” rather than “Yvette”"],
   ]);
   expect(stemOf(viewer, "Text", {})).toMatch(/-text-attnlrp$/);
-  expect(viewer.chosenText()).toBe("attnlrp of the next token “Angie” against “Yvette”");
+  expect(viewer.chosenText()).toBe("attnlrp of the next token “Angie” rather than “Yvette”");
 });
 
 test("stand in the link, where the report holds them", async () => {

@@ -16,6 +16,7 @@
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
@@ -62,16 +63,44 @@ std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<co
   return choices;
 }
 
-ScoreTarget evidence_target(ScoreTarget::Kind kind, const EvidenceQuestion& question, const ModelInfo& info) {
-  ScoreTarget target{.kind = kind, .label = question.good, .others = {question.bad}};
-  if (!info.causal) target.position = question.position;
+// The logit, or difference of logits, in question. Runs the model if the tokens depend on what it predicts.
+ScoreTarget evidence_target(TextModel& model, const TextCodec& codec, const EvidenceQuestion& question,
+                            const std::stop_token& stop_token) {
+  const AskedTarget& asked = question.asked;
+  const auto position = model.info().causal ? std::nullopt : std::optional(question.position);
+  if (asked.label && asked.against == AskedTarget::Against::kLabels) {
+    return {.kind = ScoreTarget::Kind::kLogitDifference,
+            .label = *asked.label,
+            .others = asked.others,
+            .position = position};
+  }
+  const Tensor<float> logits = token_logits(model, question.input, question.position, stop_token);
+  return score_target(chosen_target(asked, model.info(), &codec, logits.span(), position));
+}
+
+// The same of probabilities.
+ScoreTarget with_probabilities(ScoreTarget target) {
+  target.kind = target.has_others() ? ScoreTarget::Kind::kProbabilityDifference : ScoreTarget::Kind::kProbability;
   return target;
 }
 
-MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const ModelInfo& info,
+double probability_of(const ScoreTarget& target, std::span<const float> logits) {
+  double value = token_probability(logits, target.label);
+  for (const std::size_t other : target.others) {
+    value -= token_probability(logits, other) / static_cast<double>(target.others.size());
+  }
+  return value;
+}
+
+bool is_right(const EvidenceQuestion& question, const ScoreTarget& target, std::span<const float> logits) {
+  if (question.bad) return logits[target.label] > logits[*question.bad];
+  return logits[target.label] >= *std::max_element(logits.begin(), logits.end());
+}
+
+MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const ScoreTarget& target,
                                     const EvidenceOptions& options) {
   MixedGraphsQuestion asked{.input = question.input, .tokens = question.tokens, .position = question.position};
-  asked.target = evidence_target(ScoreTarget::Kind::kLogitDifference, question, info);
+  asked.target = target;
   asked.threads = options.threads;
   asked.stop_token = options.stop_token;
   return asked;
@@ -81,7 +110,7 @@ MixedGraphsQuestion graphs_question(const EvidenceQuestion& question, const Mode
 bool follows_evidence(TextModel& model, const EvidenceQuestion& question, const std::stop_token& stop_token) {
   const auto says_good = [&](const TextInput& input, std::size_t position) {
     const Tensor<float> logits = token_logits(model, input, position, stop_token);
-    return token_probability(logits.span(), question.good) > token_probability(logits.span(), question.bad);
+    return logits.span()[*question.asked.label] > logits.span()[*question.bad];
   };
   return says_good(question.input, question.position) && !says_good(question.swapped, question.swapped_position);
 }
@@ -92,6 +121,7 @@ class Measurement {
               const std::vector<Mixing>& mixings, const std::vector<std::size_t>& layers,
               const std::vector<std::size_t>& flow_layers)
       : model_(model),
+        codec_(codec),
         options_(options),
         mixings_(mixings),
         choices_(graph_choices(options, mixings, model.info().causal)),
@@ -105,9 +135,10 @@ class Measurement {
   std::vector<WordValues> values(const EvidenceQuestion& question, bool& right) {
     question_ = &question;
     const bool causal = model_.info().causal;
-    MixedGraphs mixed = mixed_graphs(model_, choices_, graphs_question(question, model_.info(), options_));
-    target_ = difference(mixed.logits);
-    right = target_ > 0.0;
+    target_ = evidence_target(model_, codec_, question, options_.stop_token);
+    MixedGraphs mixed = mixed_graphs(model_, choices_, graphs_question(question, target_, options_));
+    value_ = probability_of(target_, mixed.logits.span());
+    right = is_right(question, target_, mixed.logits.span());
 
     std::vector<WordValues> cells;
     auto graph = mixed.graphs.begin();
@@ -162,10 +193,6 @@ class Measurement {
     return {.threads = options_.threads, .stop_token = options_.stop_token};
   }
 
-  double difference(const Tensor<float>& logits) const {
-    return token_probability(logits.span(), question_->good) - token_probability(logits.span(), question_->bad);
-  }
-
   // The mean over layers first, then each layer.
   void add_cells(const Attribution& found, std::vector<WordValues>& cells) const {
     const std::vector<std::size_t>& ranked = question_->ranked;
@@ -192,14 +219,14 @@ class Measurement {
     if (score == "blank-out") {
       for (const std::size_t w : question_->ranked) {
         const TextInput input = blank_tokens(question_->input, question_->words[w], blank_->id);
-        values[w] =
-            std::fabs(target_ - difference(token_logits(model_, input, question_->position, options_.stop_token)));
+        const Tensor<float> logits = token_logits(model_, input, question_->position, options_.stop_token);
+        values[w] = std::fabs(value_ - probability_of(target_, logits.span()));
       }
       return values;
     }
     if (std::find(kSigned.begin(), kSigned.end(), score) != kSigned.end()) return signed_scores(parse_method(score));
     if (gradient_of_ != question_) {
-      const ScoreTarget target = evidence_target(ScoreTarget::Kind::kProbabilityDifference, *question_, model_.info());
+      const ScoreTarget target = with_probabilities(target_);
       gradient_ = std::move(gradients_of(model_).input_gradients({&question_->input, 1}, {&target, 1}).front());
       gradient_of_ = question_;
     }
@@ -215,8 +242,7 @@ class Measurement {
 
   std::vector<double> signed_scores(Method method) {
     const EvidenceQuestion& asked = *question_;
-    const ScoreTarget target = evidence_target(ScoreTarget::Kind::kLogitDifference, asked, model_.info());
-    TextQuestion question = text_question(model_, asked.input, target, asked.words, blank_);
+    TextQuestion question = text_question(model_, asked.input, target_, asked.words, blank_);
     question.stop_token = options_.stop_token;
     for (const std::size_t w : asked.ranked) {
       question.content.insert(question.content.end(), asked.words[w].begin(), asked.words[w].end());
@@ -226,6 +252,7 @@ class Measurement {
   }
 
   TextModel& model_;
+  const TextCodec& codec_;
   const EvidenceOptions& options_;
   const std::vector<Mixing>& mixings_;
   std::vector<Settings> choices_;
@@ -234,7 +261,8 @@ class Measurement {
   const EvidenceQuestion* question_ = nullptr;
   const EvidenceQuestion* gradient_of_ = nullptr;
   InputGradient gradient_;
-  double target_ = 0.0;
+  ScoreTarget target_;
+  double value_ = 0.0;               // of its probabilities
   std::optional<BlankToken> blank_;  // where a score needs it
 };
 
@@ -356,6 +384,8 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                                   : resolve_layers(options.flow_layers, options.settings.start_layer, info.layers);
   report.settings.layers = layers;
 
+  const AskedTarget asked = asked_target(options.settings, info, &codec, report.notes);
+  const bool before_wrong = options.settings.against != "auto";
   // Attention's memory is known before the model runs for the first time.
   constexpr std::array kAttention = {Mixing::kAttention};
   std::vector<std::size_t> order(samples.size());
@@ -366,7 +396,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   for (const std::size_t i : order) {
     if (questions.size() == wanted) break;
     std::string reason;
-    auto question = make_question(samples[i], codec, info, options.begin, reason);
+    auto question = make_question(samples[i], codec, info, options.begin, asked, before_wrong, reason);
     if (question && !question->swapped.ids.empty()) {
       check_evidence_memory({&*question, 1}, options, kAttention, info);
       if (!follows_evidence(model, *question, options.stop_token))
@@ -384,12 +414,15 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
     throw internal::file_error("expected samples whose evidence can be ranked, found none{}", reasons);
   }
   report.scored = questions.size();
+  report.has_right = samples.front().good.has_value();
+  report.has_wrong = samples.front().bad.has_value();
   check_evidence_memory(questions, options, kAttention, info);
   report.mixings = options.mixings;
   if (options.mixings.empty()) {
+    const ScoreTarget first = evidence_target(model, codec, questions.front(), options.stop_token);
     std::tie(report.mixings, report.impossible) = possible_mixings([&](Mixing mixing) {
       mixed_graphs(model, settings_of_mixings(options.settings, std::span(&mixing, 1)),
-                   graphs_question(questions.front(), info, options));
+                   graphs_question(questions.front(), first, options));
     });
   }
   check_evidence_memory(questions, options, report.mixings, info);

@@ -6,24 +6,28 @@
 // on: a decoder's last position, or the mask. How near to the top is the evidence (evaluate/evidence_rank.h)?
 //
 // Data. A .csv with a header: the text before the word in question, or around its mask (`one_prefix_prefix`, `prefix`
-// or `text`), the right word (`one_prefix_word_good` or `good`), a wrong one (`one_prefix_word_bad` or `bad`), and the
-// evidence (`target` or `evidence`), a word that occurs once in the text. These are the columns of BLiMP's minimal
-// pairs and of IOI as collected by Ferrando et al. (ACL 2023). A sample is left out, and counted with its reason, if
-// the evidence does not occur exactly once, the right and wrong words begin with the same token, it is too long, or,
-// for a masked language model, it lacks exactly one mask or has words of several tokens.
+// or `text`), the evidence (`target` or `evidence`), a word that occurs once in the text, and, if known, the right word
+// (`one_prefix_word_good` or `good`) and a wrong one (`one_prefix_word_bad` or `bad`). These are the columns of BLiMP's
+// minimal pairs and of IOI as collected by Ferrando et al. (ACL 2023). Without a right word, what the model predicts is
+// explained; without a wrong one, or with --against, it is compared with what --against names, by default the ten most
+// probable others. A sample is left out, and counted with its reason, if the evidence does not occur exactly once, the
+// right and wrong words begin with the same token, it is too long, or, for a masked language model, it lacks exactly
+// one mask or has words of several tokens.
 //
 // Ranked are the words of the text (sub-word pieces merged, special tokens and the mask left out but computed with) by
 //
 //     raw, rollout, flow       values of the word in question, at each layer and as the mean over layers, over every
-//                              requested mixing; those with a target explain logit(right) - logit(wrong). A decoder's
+//                              requested mixing; those with a target explain the right word's logit less the mean of
+//                              those that it is compared with (the wrong word's). A decoder's
 //                              attention comes plain, with receptive-field normalization (graph/normalize.h), with the
 //                              first token masked, and with both
-//     gradient                 L2 norm of the gradient of p(right) - p(wrong) at the pieces' embeddings, summed
+//     gradient                 L2 norm of the gradient of the same difference of probabilities (of the right word's
+//                              alone, if it is compared with all others) at the pieces' embeddings, summed
 //     gradient-x-input         |gradient x embedding|, summed over the pieces
-//     blank-out                |change of p(right) - p(wrong)| when the word's pieces become the end-of-text token, or
-//                              a masked language model's unknown token
+//     blank-out                |change of that difference| when the word's pieces become the end-of-text token, or a
+//                              masked language model's unknown token
 //     attnlrp, logit, alti-logit, integrated-gradients
-//                              signed scores for logit(right) - logit(wrong) (attribution/methods.h)
+//                              signed scores for the difference of logits (attribution/methods.h)
 //     random                   the expectation of a random order
 //
 // Right and wrong words stand for their first tokens. Graphs cost one forward pass and one backward pass for each rule
@@ -56,9 +60,9 @@ namespace attnflow {
 
 struct EvidenceSample {
   std::string prefix;
-  std::string good;
-  std::string bad;
-  std::string evidence;
+  std::optional<std::string> good = {};  // absent: what the model predicts
+  std::optional<std::string> bad = {};
+  std::string evidence = {};
   std::string swap = {};  // what turns the answer in the evidence's place; empty: not asked
 };
 
@@ -66,7 +70,7 @@ struct EvidenceSample {
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
-  Settings settings;  // method, heads, residual, start_layer, flow_tolerance are looked at
+  Settings settings;  // method, against, heads, residual, start_layer, flow_tolerance are looked at
   // Each once, not auto; empty: all that the model supports, tried on the first sample.
   std::vector<Mixing> mixings = {Mixing::kAttention};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
@@ -109,9 +113,11 @@ struct EvidenceReport {
   std::size_t available = 0;  // samples of the file
   std::size_t scored = 0;
   std::map<std::string, std::size_t> left_out;  // by reason
-  std::size_t right = 0;                        // samples in which the right word is more probable than the wrong one
-  double words = 0.0;                           // ranked in a sample, the mean
-  double evidence_is_first = 0.0;               // share of samples whose evidence holds the first token
+  bool has_right = false;                       // whether the samples name a right word, and a wrong one
+  bool has_wrong = false;
+  std::size_t right = 0;  // samples in which the right word is more probable than the wrong one, or than all others
+  double words = 0.0;     // ranked in a sample, the mean
+  double evidence_is_first = 0.0;  // share of samples whose evidence holds the first token
   std::vector<EvidenceCell> cells;
   std::vector<Note> notes;
 };

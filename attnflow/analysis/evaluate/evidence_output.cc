@@ -48,12 +48,26 @@ std::string value_text(const EvidenceCell* cell) {
   return interval_words(cell->reciprocal_rank);
 }
 
+// "the right word rather than the wrong one", what the methods with a target explain.
+std::string explained(const EvidenceReport& report) {
+  const std::string& against = report.settings.against;
+  const std::string what = report.has_right ? "the right word" : "what the model predicts";
+  if (against == "auto" && report.has_wrong) return what + " rather than the wrong one";
+  if (against == "none") return what;
+  if (against == "rest") return what + " rather than all others";
+  if (against == "auto" || against == "next10") return what + " rather than the next ten";
+  return fmt::format("{} rather than {}", what, clean_line(against));
+}
+
 std::string evidence_about(const EvidenceReport& report) {
-  std::string text = fmt::format(
-      "{} ({}, {} layers), {} of {} samples, {:.1f} words ranked per sample. The right word is more probable than the "
-      "wrong one in {}.",
-      clean_line(report.model.name), clean_line(report.model.architecture), report.model.layers, report.scored,
-      report.available, report.words, part_words(report.right, report.scored));
+  std::string text = fmt::format("{} ({}, {} layers), {} of {} samples, {:.1f} words ranked per sample.",
+                                 clean_line(report.model.name), clean_line(report.model.architecture),
+                                 report.model.layers, report.scored, report.available, report.words);
+  if (report.has_right) {
+    text += fmt::format(" The right word is more probable than {} in {}.",
+                        report.has_wrong ? "the wrong one" : "all others", part_words(report.right, report.scored));
+  }
+  text += fmt::format(" Methods with a target explain {}.", explained(report));
   if (!report.begin.empty()) text += fmt::format(" Each prefix follows '{}'.", clean_line(report.begin));
   return text;
 }
@@ -103,6 +117,7 @@ std::string evidence_json(const EvidenceReport& report) {
                         {"settings",
                          {{"method", to_texts(report.settings.methods)},
                           {"mixing", to_texts(report.mixings)},
+                          {"against", report.settings.against},
                           {"heads", to_text(report.settings.heads)},
                           {"residual", report.settings.residual},
                           {"start_layer", report.settings.start_layer},

@@ -16,14 +16,69 @@
 namespace attnflow {
 namespace {
 
-std::size_t column(const std::vector<std::string>& header, std::initializer_list<const char*> names,
-                   const std::filesystem::path& path, std::size_t line) {
+using Names = std::initializer_list<const char*>;
+
+std::optional<std::size_t> find_column(const std::vector<std::string>& header, Names names) {
   for (const char* name : names) {
     const auto found = std::find(header.begin(), header.end(), name);
     if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
   }
+  return std::nullopt;
+}
+
+std::size_t column(const std::vector<std::string>& header, Names names, const std::filesystem::path& path,
+                   std::size_t line) {
+  if (const auto found = find_column(header, names)) return *found;
   throw internal::file_error("{}, line {}: expected a column named {}, found none", path.string(), line,
                              fmt::join(names, " or "));
+}
+
+struct Columns {
+  std::size_t text = 0;
+  std::size_t evidence = 0;
+  std::optional<std::size_t> good;
+  std::optional<std::size_t> bad;
+  std::optional<std::size_t> swap;
+};
+
+Columns columns_of(const CsvRow& header, const std::filesystem::path& path) {
+  constexpr std::array kGood = {"one_prefix_word_good", "good"};
+  const Columns columns{.text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
+                        .evidence = column(header.cells, {"target", "evidence"}, path, header.line),
+                        .good = find_column(header.cells, {kGood[0], kGood[1]}),
+                        .bad = find_column(header.cells, {"one_prefix_word_bad", "bad"}),
+                        .swap = find_column(header.cells, {"swap"})};
+  // A wrong word is wrong beside a right one, and a swapped word turns one into the other.
+  if (columns.bad && !columns.good) column(header.cells, {kGood[0], kGood[1]}, path, header.line);
+  if (columns.swap && !columns.bad) column(header.cells, {"one_prefix_word_bad", "bad"}, path, header.line);
+  return columns;
+}
+
+// The words of the sample that are explained and compared with, as tokens; false, with the reason, if they cannot be.
+bool take_words(const EvidenceSample& sample, const TextCodec& codec, bool before_wrong, EvidenceQuestion& question,
+                bool one_token, std::string& reason) {
+  if (!sample.good) return true;
+  const std::vector<std::int64_t> good = codec.word_to_ids(*sample.good);
+  const std::vector<std::int64_t> bad = sample.bad ? codec.word_to_ids(*sample.bad) : std::vector<std::int64_t>{};
+  if (good.empty() || (sample.bad && bad.empty())) {
+    reason = "the right or the wrong word is empty";
+    return false;
+  }
+  if (sample.bad && good.front() == bad.front()) {
+    reason = "the right and the wrong word begin with the same token";
+    return false;
+  }
+  if (one_token && (good.size() != 1 || bad.size() > 1)) {
+    reason = "a mask stands for one token, but the right or the wrong word is several";
+    return false;
+  }
+  question.asked.label = static_cast<std::size_t>(good.front());
+  if (!sample.bad) return true;
+  question.bad = static_cast<std::size_t>(bad.front());
+  if (before_wrong) return true;
+  question.asked.against = AskedTarget::Against::kLabels;
+  question.asked.others = {*question.bad};
+  return true;
 }
 
 // Byte ranges of `word` in `text` as a separate word.
@@ -58,8 +113,10 @@ std::optional<std::size_t> position_in_question(const Encoding& encoding, const 
 }  // namespace
 
 std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
-                                              const ModelInfo& info, const std::string& begin, std::string& reason) {
+                                              const ModelInfo& info, const std::string& begin, const AskedTarget& asked,
+                                              bool before_wrong, std::string& reason) {
   EvidenceQuestion question;
+  question.asked = asked;
   const std::string text = begin + sample.prefix;
   const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
                                               : occurrences(sample.prefix, sample.evidence);
@@ -67,18 +124,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
     reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
     return std::nullopt;
   }
-  const std::vector<std::int64_t> good = codec.word_to_ids(sample.good);
-  const std::vector<std::int64_t> bad = codec.word_to_ids(sample.bad);
-  if (good.empty() || bad.empty() || good.front() == bad.front()) {
-    reason = "the right and the wrong word begin with the same token";
-    return std::nullopt;
-  }
-  question.good = static_cast<std::size_t>(good.front());
-  question.bad = static_cast<std::size_t>(bad.front());
-  if (!info.causal && (good.size() != 1 || bad.size() != 1)) {
-    reason = "a mask stands for one token, but the right or the wrong word is several";
-    return std::nullopt;
-  }
+  if (!take_words(sample, codec, before_wrong, question, /*one_token=*/!info.causal, reason)) return std::nullopt;
   const Encoding encoding = codec.encode(text);
   if (encoding.tokens.size() > info.max_tokens) {
     reason = "longer than the model allows";
@@ -127,28 +173,28 @@ std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
   const std::string content = read_utf8_text(path);
   CsvReader reader(content, path.string());
   std::vector<EvidenceSample> samples;
-  std::optional<std::array<std::size_t, 4>> columns;
-  std::optional<std::size_t> swap;
+  std::optional<Columns> columns;
   std::size_t width = 0;
   while (!reader.done()) {
     CsvRow row = reader.next();
     if (row.cells.size() == 1 && row.cells.front().empty()) continue;
     if (!columns) {
       width = row.cells.size();
-      columns = {column(row.cells, {"one_prefix_prefix", "prefix", "text"}, path, row.line),
-                 column(row.cells, {"one_prefix_word_good", "good"}, path, row.line),
-                 column(row.cells, {"one_prefix_word_bad", "bad"}, path, row.line),
-                 column(row.cells, {"target", "evidence"}, path, row.line)};
-      const auto found = std::find(row.cells.begin(), row.cells.end(), "swap");
-      if (found != row.cells.end()) swap = static_cast<std::size_t>(found - row.cells.begin());
+      columns = columns_of(row, path);
       continue;
     }
     if (row.cells.size() != width) {
       throw internal::file_error("{}, line {}: expected {} columns, as in the header, found {}", path.string(),
                                  row.line, width, row.cells.size());
     }
-    const auto cell = [&](std::size_t which) { return row.cells[(*columns)[which]]; };
-    samples.push_back({cell(0), cell(1), cell(2), cell(3), swap ? row.cells[*swap] : std::string()});
+    const auto cell = [&](std::optional<std::size_t> which) {
+      return which ? std::optional(row.cells[*which]) : std::nullopt;
+    };
+    samples.push_back({.prefix = row.cells[columns->text],
+                       .good = cell(columns->good),
+                       .bad = cell(columns->bad),
+                       .evidence = row.cells[columns->evidence],
+                       .swap = cell(columns->swap).value_or("")});
   }
   if (samples.empty()) {
     throw internal::file_error("{}: expected a header and at least one sample, found none", path.string());

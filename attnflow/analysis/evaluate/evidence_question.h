@@ -8,6 +8,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/attribution/input.h"
+#include "attnflow/explain/report_target.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
 #include "attnflow/text/text_codec.h"
@@ -21,8 +22,8 @@ struct EvidenceQuestion {
   TokenGroups words;                // all positions, special tokens as words of their own
   std::vector<std::size_t> ranked;  // of words: those that are ranked
   std::size_t evidence = 0;         // of ranked
-  std::size_t good = 0;             // token ids
-  std::size_t bad = 0;
+  AskedTarget asked;                // the right word or what the model predicts, and what it is compared with
+  std::optional<std::size_t> bad;   // the wrong word's token, where there is one
 
   TextInput swapped = {};  // the text with EvidenceSample::swap in the evidence's place; no ids: not asked
   std::size_t swapped_position = 0;
@@ -30,8 +31,10 @@ struct EvidenceQuestion {
   const std::vector<std::size_t>& evidence_tokens() const { return words[ranked[evidence]]; }
 };
 
-// A sample's question, after the text `begin`, or why there is none.
+// A sample's question, after the text `begin`, or why there is none. `asked`: what is explained where the sample names
+// no right word, and compared with where it names no wrong one, or, if `before_wrong`, in any case.
 std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, const TextCodec& codec,
-                                              const ModelInfo& info, const std::string& begin, std::string& reason);
+                                              const ModelInfo& info, const std::string& begin, const AskedTarget& asked,
+                                              bool before_wrong, std::string& reason);
 
 }  // namespace attnflow

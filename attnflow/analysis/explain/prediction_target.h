@@ -1,8 +1,10 @@
 // Which output of a model is explained: --target against --against.
 //
-// The score is a logit or the difference of two, never a probability, whose gradient vanishes where the model is sure.
-// By default it is the predicted class or token. Relevance (graph/relevance_mixing.h) takes it against the
-// alternatives, the runner-up token or all other classes, since a part of every logit says nothing about the choice.
+// The score is a logit, or a logit less the mean of others, never a probability, whose gradient vanishes where the
+// model is sure. By default it is the predicted class or token. Relevance (graph/relevance_mixing.h) compares it with
+// the alternatives, the ten most probable other tokens or all other classes, since a part of every logit says nothing
+// about the choice. The ten rather than the runner-up alone, because two words that compete for the same reason
+// ("Berlin", "Hamburg") share what decided for either; docs/edges.md has the measurements.
 // Gradient-adjusted attention takes the logit alone, as published.
 //
 // Order: asked_target(), which finds errors before the model runs; the model's output; chosen_target(); score_target()

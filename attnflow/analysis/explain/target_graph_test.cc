@@ -363,12 +363,18 @@ TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
   const auto chosen = [&](const AskedTarget& asked) {
     return chosen_target(asked, model.info(), nullptr, logits, std::nullopt);
   };
-  const ReportTarget best = chosen({.label = {}, .against = Against::kNext});
+  const ReportTarget best = chosen({.label = {}, .against = Against::kNext, .next = 1});
   EXPECT_EQ(best.index, 1U);
   ASSERT_TRUE(best.against && best.against->index);
   EXPECT_EQ(*best.against->index, 2U);
   EXPECT_EQ(best.value(), 1.0);
   EXPECT_EQ(score_target(best).kind, ScoreTarget::Kind::kLogitDifference);
+
+  // The usual number, or as many as there are.
+  const ReportTarget next = chosen({.label = {}, .against = Against::kNext});
+  ASSERT_TRUE(next.against);
+  EXPECT_EQ(next.against->indices(), (std::vector<std::size_t>{2, 0}));
+  EXPECT_EQ(next.value(), 4.0 - 2.0);
 
   const ReportTarget rest = chosen({.label = 0, .against = Against::kRest});
   EXPECT_EQ(rest.value(), 1.0 - 3.5);

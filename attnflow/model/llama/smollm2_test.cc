@@ -1,4 +1,4 @@
-// Tests a real model: SmolLM2-135M-Instruct, 4-bit weights. Skipped if it has not been fetched (tools/fetch_smollm2).
+// Tests a real model: SmolLM2-135M-Instruct, 4-bit weights. Skipped if it has not been fetched (tools/fetch_decoder).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -46,7 +46,7 @@ const GUIDE: readonly Section[] = [
         "Each token in turn is replaced by one that carries no meaning, and the model predicts again. If the prediction changes, that token mattered, whatever its attention weight.",
       agreement: `Rank correlation of the map with blank-out: strong from ${AGREEMENT.strong}, weak from ${AGREEMENT.weak}, none around 0, opposite from −${AGREEMENT.weak} down. ● is strong, ◐ weak, ○ neither; one step lower where another token matters much more than the one ranked first. It applies to this text only, not to the method in general.`,
       "logit difference":
-        "How strongly the model prefers its prediction to the runner-up, or to the mean of all other classes, in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
+        "How strongly the model prefers its prediction to the alternatives (the mean of the next ten tokens, or of all other classes), in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
       "attention sink":
         "Models park attention that they do not need on special tokens or, in decoders, on the first token. Such attention says little about meaning, so these tokens are excluded from colors and rankings until you include them.",
     },

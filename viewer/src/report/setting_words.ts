@@ -57,19 +57,19 @@ export const modelWords = ({ name, architecture, layers, heads }: Report["model"
     layers ? `${layers} ${layers === 1 ? "layer" : "layers"} × ${heads} heads` : "",
   ].filter(Boolean);
 
-/** "the next token “Angie” against “Yvette”": the explained prediction; documents of before have only labels. */
+/** "the next token “Angie” rather than “Yvette”": the explained prediction; documents of before have only labels. */
 export function targetWords({ document }: Report, target: Target | undefined = document.target): string {
   if (!target) return "the prediction";
   const labels = [target.label, ...(target.against ? [target.against.label || "all others"] : [])];
-  return target.title ?? labels.map((label) => `“${label}”`).join(" against ");
+  return target.title ?? labels.map((label) => `“${label}”`).join(" rather than ");
 }
 
-/** "relevance for the next token “Angie” against “Yvette”": what the layers' matrices are made of; "" for attention. */
+/** "relevance for the next token “Angie” rather than “Yvette”": what the layers' matrices are made of; "" for attention. */
 export function mixingWords(report: Report): string {
   const { name, weights, rule } = report.mixing;
   if (name === "attention") return "";
   const { target, generation } = report.document;
-  const each = generation ? ", for each token against its runner-up" : "";
+  const each = generation ? ", for each token rather than the next ten" : "";
   const of = !hasTarget(report.mixing) ? "" : target ? ` for ${targetWords(report)}` : each;
   if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
   return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;

@@ -230,7 +230,7 @@ describe("methods beside the graph", () => {
       target: {
         ...{ kind: "class", label: "plural", index: 1, logit: 3 },
         against: { label: "singular", logit: 1, index: 0 },
-        title: "class “plural” against “singular”",
+        title: "class “plural” rather than “singular”",
       },
       scores: [{ method: "attnlrp", parts: [{ name: "biases", value: 0.5 }], total: 9.35, error: 0.1 }],
       agreement: {
@@ -254,7 +254,7 @@ describe("methods beside the graph", () => {
     await open(scored(false));
     expect(has("#agreement")).toBe(false);
     await choose("attnlrp");
-    expect(text("h1")).toBe("attnlrp of class “plural” against “singular”: “ed” argues for it most");
+    expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
     expect(text("#agreement")).toMatch(/^Blanking agrees: it flips the prediction\. The whole order agrees\./u);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     expect(text("#strip-card .legend")).toBe("argues against −2.0000+2.0000 argues for");
