@@ -64,6 +64,7 @@ enum class NoteCode : std::uint8_t {
   kNegativeRelevance,
   kDefaultMixing,
   kDefaultAttention,
+  kLearnedSinks,
   kAttentionSink,
   kAttentionSinkGenerated,  // likewise for a generation
   kSecondTokenSink,

@@ -370,6 +370,9 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "Built from attention weights, which rarely show what a prediction depends on: relevance, the default for "
      "predictions, is not available for this model or would take long here.",
      "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
+    {Code::kLearnedSinks, "learned-sinks", "share",
+     "{share:%} of the output token's attention goes to learned sinks, on average over layers. They are no tokens, so "
+     "that the shares of all tokens sum to less than 1."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",

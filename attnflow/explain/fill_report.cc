@@ -22,6 +22,7 @@
 #include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/explain/sink_note.h"
 #include "attnflow/flow/flow_memory.h"
+#include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/graph/normalize.h"
@@ -86,6 +87,24 @@ void note_sink(Report& report, const AttentionGraph& graph, std::size_t output) 
   std::vector<double> on_first;
   for (std::size_t l = 0; l < graph.layers(); ++l) on_first.push_back(graph.weights(l, output, 0));
   note_sink(report, on_first, output);
+}
+
+// A model's rows sum to less than 1 only if it has learned sinks; other rows that do are accepted with a note.
+void note_learned_sinks(Report& report, const AttentionGraph& graph, std::size_t output) {
+  const Settings& settings = report.settings;
+  const bool accepted = std::any_of(report.notes.begin(), report.notes.end(),
+                                    [](const Note& note) { return note.code == NoteCode::kAnyWeights; });
+  if (graph.residual_rule != ResidualRule::kConvex || settings.mixing != Mixing::kAttention || accepted ||
+      settings.residual == 1.0 || settings.discard > 0.0 || settings.column_mask.kind != ColumnMask::Kind::kNone) {
+    return;
+  }
+  double missing = 0.0;
+  for (std::size_t l = 0; l < graph.layers(); ++l) {
+    const auto row = graph.weights[l][output].span();
+    missing += (1.0 - std::accumulate(row.begin(), row.end(), 0.0)) / static_cast<double>(graph.layers());
+  }
+  const double share = missing / (1.0 - settings.residual);
+  if (share > kRowSumTolerance) report.notes.push_back({NoteCode::kLearnedSinks, {{"share", share}}});
 }
 
 // Call before words are merged and values normalized.
@@ -278,6 +297,7 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
   const std::size_t output = take_settings(report, question.settings);
+  note_learned_sinks(report, source.graph(), output);
   note_sink(report, source.graph(), output);
   note_next_sink(report, source.graph(), output);
   const bool one_row = options.only_output_token;

@@ -156,6 +156,13 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   const GgufHeader& header = gguf.header;
   const internal::GgufParts parts(file, header);
   const ConvertedModel model = internal::plan_conversion(parts.header(), parts.reader(), source);
+  if (!model.settings.architecture->experts.stacked_out.empty()) {
+    internal::fail(
+        ErrorKind::kUnsupportedModel,
+        "{}: expected a model whose tensors a Hugging Face folder keeps one by one, found {}, which stacks its "
+        "experts in another way there; every method works on the file itself",
+        source, model.settings.architecture->model_type);
+  }
 
   const std::unique_ptr<Decoder> decoder = ModelFiles(gguf).load_decoder({.threads = 1});
   const TextCodec& codec = *decoder->codec();

@@ -227,6 +227,30 @@ constexpr DecoderArchitecture gemma3() {
   return row;
 }
 
+constexpr DecoderArchitecture gpt_oss() {
+  return {
+      .model_type = "gpt_oss",
+      .class_name = "GptOss",
+      .keys = {.activation = {}},  // config.json has the key, but transformers' code does not use it
+      .names = {.sinks = "self_attn.sinks"},
+      .experts = {.count = "num_local_experts",
+                  .router = "mlp.router",
+                  .stacked_gate_and_in = "mlp.experts.gate_up_proj",
+                  .stacked_out = "mlp.experts.down_proj"},
+      .biases = {.query_key_value = BiasRule::kSettingOrTrue,
+                 .attention_output = BiasRule::kSettingOrTrue,
+                 .feed_forward = BiasRule::kAlways},
+      .window = WindowRule::kInterval,
+      .stated_rotary = true,
+      .gate_limit = 7.0,
+      .norm_eps = 1e-5,
+      .activation = "quick_gelu",
+      .window_size = 128,
+      .window_interval = 2,
+      .rotary_theta = 150000.0,
+  };
+}
+
 constexpr std::array kDecoders = {
     gpt2(),
     DecoderArchitecture{
@@ -261,6 +285,7 @@ constexpr std::array kDecoders = {
         .norm_eps = 1e-5,
         .rotary_theta = 1e6,
     },
+    gpt_oss(),
     DecoderArchitecture{
         .model_type = "olmoe",
         .class_name = "Olmoe",

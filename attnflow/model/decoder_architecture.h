@@ -7,7 +7,8 @@
 // omit the mean from the norms and drop most biases, gate the feed-forward network, and let groups of heads share keys
 // and values. In GPT-J, GPT-NeoX and Phi both halves of a layer have the same input; Gemma 2 and OLMo 2 normalize the
 // output of each half. In a mixture of experts (Mixtral) a layer has many feed-forward networks, of which each token
-// passes a few. One row of the table holds all names and choices, so a relative needs no new code.
+// passes a few. In gpt-oss each head has a learned sink, and gates have a limit. One row of the table holds all names
+// and choices, so a relative needs no new code.
 #pragma once
 
 #include <cstddef>
@@ -132,6 +133,7 @@ struct DecoderNames {
   std::string_view key_norm = {};
   std::string_view attention_output = "self_attn.o_proj";
   std::string_view attention_after = {};  // norm of the attention output; empty: none
+  std::string_view sinks = {};            // a full name: scores that belong to no token, one for each head; empty: none
   // Attention to an encoder's output, between self-attention and the feed-forward network; empty: none.
   std::string_view cross_norm = {};
   std::string_view cross_query_key_value = {};
@@ -164,6 +166,10 @@ struct ExpertRow {
   std::string_view gate = "mlp.experts.{}.gate_proj";
   std::string_view in = "mlp.experts.{}.up_proj";
   std::string_view out = "mlp.experts.{}.down_proj";
+  // Full names, and the biases' with _bias, of tensors that hold these maps of all experts, [experts, in, out], the
+  // columns of gate and in alternating; used if they are there. Empty: files have none.
+  std::string_view stacked_gate_and_in = {};
+  std::string_view stacked_out = {};
 
   bool any() const { return !count.empty(); }
 };
@@ -196,6 +202,8 @@ struct DecoderArchitecture {
   bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), if config.json does not set it
   bool root_logits = false;         // logits are divided by sqrt(hidden), if config.json does not set it
   bool gelu_is_tanh = false;        // the name "gelu" means its tanh approximation
+  bool stated_rotary = false;       // config.json must have rotary settings: transformers' own are not the usual ones
+  double gate_limit = 0.0;          // of both factors of a gated network (torch/transformer_layer.h); 0: none
   std::size_t position_offset = 0;  // rows of the position table before that of position 0
   // Defaults if config.json has none.
   double norm_eps = 1e-6;

@@ -127,6 +127,10 @@ class DecoderTensorFinder {
     }
     layer.attention_output = linear(prefix + std::string(names.attention_output), config_.hidden, queries,
                                     config_.attention_output_bias, source);
+    if (!names.sinks.empty()) {
+      layer.sinks =
+          finder_.tensor({prefix + std::string(names.sinks)}, {config_.heads}, "the heads", PlannedTensor::Kind::kBias);
+    }
   }
 
   void find_cross_attention(const std::string& prefix, LayerWeights& layer) {
@@ -148,17 +152,44 @@ class DecoderTensorFinder {
 
   void find_experts(const std::string& prefix, LayerWeights& layer) {
     const ExpertRow& row = row_.experts;
-    layer.router = linear(prefix + std::string(row.router), config_.experts, config_.hidden, /*bias=*/false,
+    const bool bias = config_.feed_forward_bias;
+    layer.router = linear(prefix + std::string(row.router), config_.experts, config_.hidden, bias,
                           std::string(row.count) + " and " + hidden_key_);
     if (layer.router.weight == nullptr) return;  // noted as missing, which is enough: experts may be many
+    if (!row.stacked_out.empty() && finder_.has(prefix + std::string(row.stacked_out))) {
+      find_stacked_experts(prefix, layer);
+      return;
+    }
     const std::string sizes = hidden_key_ + " and " + std::string(row_.keys.intermediate);
     for (std::size_t expert = 0; expert < config_.experts; ++expert) {
       const auto map = [&](std::string_view name, std::size_t out, std::size_t in) {
-        return linear(prefix + fmt::format(fmt::runtime(name), expert), out, in, /*bias=*/false, sizes);
+        return linear(prefix + fmt::format(fmt::runtime(name), expert), out, in, bias, sizes);
       };
       layer.experts.push_back({.gate = map(row.gate, config_.intermediate, config_.hidden),
                                .in = map(row.in, config_.intermediate, config_.hidden),
                                .out = map(row.out, config_.hidden, config_.intermediate)});
+    }
+  }
+
+  void find_stacked_experts(const std::string& prefix, LayerWeights& layer) {
+    const std::size_t inside = config_.intermediate;
+    const auto stack = [&](std::string_view name, std::size_t in, std::size_t out) {
+      const std::string full = prefix + std::string(name);
+      const std::string sizes = fmt::format("{}, {} and {}", row_.experts.count, hidden_key_, row_.keys.intermediate);
+      LinearWeights all;
+      all.weight = finder_.tensor({full}, {config_.experts, in, out}, sizes);
+      all.bias = finder_.tensor({full + "_bias"}, {config_.experts, out}, sizes, PlannedTensor::Kind::kBias);
+      all.layout = MatrixLayout::kInOut;
+      all.out = out;
+      return all;
+    };
+    const LinearWeights gate_and_in = stack(row_.experts.stacked_gate_and_in, config_.hidden, 2 * inside);
+    const LinearWeights out = stack(row_.experts.stacked_out, inside, config_.hidden);
+    for (std::size_t expert = 0; expert < config_.experts; ++expert) {
+      layer.experts.push_back(
+          {.gate = gate_and_in.rows_of_each(inside, 0, 1), .in = gate_and_in.rows_of_each(inside, 1, 1), .out = out});
+      ExpertParts<LinearWeights>& placed = layer.experts.back();
+      for (LinearWeights* const map : {&placed.gate, &placed.in, &placed.out}) map->expert = expert;
     }
   }
 

@@ -37,6 +37,7 @@ enum class Peculiarity {
   kWindowStated,   // without attention.sliding_window there is no window, elsewhere the usual one
   kWindowIgnored,  // libllama does not apply attention.sliding_window
   kNormalized,     // libllama makes the weights of a token's experts sum to 1
+  kNormBetween,    // post_attention_norm precedes the feed-forward network, elsewhere it follows attention
 };
 
 struct Convertible {
@@ -55,6 +56,7 @@ constexpr std::array kConvertible = {
     Convertible{"qwen3", "qwen3"},
     Convertible{"qwen3moe", "qwen3_moe", Peculiarity::kNormalized},
     Convertible{"olmoe", "olmoe"},
+    Convertible{"gpt-oss", "gpt_oss", Peculiarity::kNormBetween},
     Convertible{"smollm3", "smollm3", Peculiarity::kPairedRotary},
     Convertible{"granite", "granite", Peculiarity::kPairedRotary},
     Convertible{"olmo2", "olmo2"},
@@ -71,6 +73,9 @@ constexpr std::array kConvertible = {
     Convertible{"command-r", "cohere"},
     Convertible{"cohere2", "cohere2"},
 };
+constexpr std::string_view kYarn = "yarn";
+constexpr std::string_view kYarnFast = "rope.scaling.yarn_beta_fast";
+constexpr std::string_view kYarnSlow = "rope.scaling.yarn_beta_slow";
 constexpr std::size_t kRotaryInterval = 4;  // of smollm3 in libllama: the last layer of so many does not rotate
 
 // Numbers that are in config.json under the row's key. An architecture without such a key does not have the setting.
@@ -127,6 +132,7 @@ constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm}
                                 Part{"attn_v", &DecoderNames::query_key_value, "v"},
                                 Part{"attn_q_norm", &DecoderNames::query_norm},
                                 Part{"attn_k_norm", &DecoderNames::key_norm},
+                                Part{"attn_sinks", &DecoderNames::sinks},
                                 Part{"attn_output", &DecoderNames::attention_output},
                                 Part{"post_attention_norm", &DecoderNames::attention_after},
                                 Part{"ffn_norm", &DecoderNames::feed_forward_norm},
@@ -227,14 +233,17 @@ class Planner : ErrorsOf {
     const bool interval = row_->window == WindowRule::kInterval;
     if (setting == "attention.sliding_window") return interval || has(Peculiarity::kWindowIgnored);
     if (setting == "attention.sliding_window_pattern") return interval;
-    if (is_one_of(setting, "rope.scaling.attn_factor", "rope.scaling.original_context_length"))
-      return has_long_rotary();
+    if (setting == "rope.scaling.attn_factor") return has_long_rotary();
+    if (setting == "rope.scaling.original_context_length") return has_long_rotary() || rotary_type() == kYarn;
+    if (is_one_of(setting, kYarnFast, kYarnSlow)) return rotary_type() == kYarn;
     if (setting == "use_parallel_residual") return !row_->keys.parallel.empty();
     if (is_one_of(setting, "expert_count", "expert_used_count", kExpertWidth)) return row_->experts.any();
     return is_known(setting) || std::any_of(kNumbers.begin(), kNumbers.end(), [&](const Number& one) {
              return one.setting == setting && !(row_->keys.*one.key).empty();
            });
   }
+
+  std::string rotary_type() const { return header_.text(key("rope.scaling.type")).value_or(""); }
 
   // Whether rotary embeddings may have factors for short and for long texts.
   bool has_long_rotary() const { return row_->first_length != 0; }
@@ -392,8 +401,11 @@ class Planner : ErrorsOf {
       } else {
         model_.config["rope_scaling"] = {{"rope_type", type}, {"factor", factor}};
       }
+    } else if (type == kYarn && !has_long_rotary()) {
+      write_yarn();
     } else if (type != "none") {
-      unsupported("expected a rotary embedding that is not scaled, or linearly, found the type {}", quote_name(type));
+      unsupported("expected a rotary embedding that is not scaled, or linearly, or by YaRN, found the type {}",
+                  quote_name(type));
     }
     if (has_long_rotary()) write_long_rotary(type == "linear");
     frequencies_ = find_tensor("rope_freqs.weight");
@@ -411,6 +423,20 @@ class Planner : ErrorsOf {
                                      {"low_freq_factor", RotaryConfig().low},
                                      {"high_freq_factor", RotaryConfig().high},
                                      {"original_max_position_embeddings", scaling->first_length}};
+  }
+
+  // libllama rounds the two limits between which pairs are scaled to whole numbers; gpt-oss does not.
+  void write_yarn() {
+    Json length = number("rope.scaling.original_context_length");
+    if (length.is_null()) length = required_number("context_length");
+    Json& scaling = model_.config["rope_scaling"];
+    scaling = {{"rope_type", kYarn},
+               {"factor", required_number("rope.scaling.factor")},
+               {"original_max_position_embeddings", length}};
+    for (const auto& [theirs, setting] : {std::pair("beta_fast", kYarnFast), std::pair("beta_slow", kYarnSlow)}) {
+      if (const Json stated = number(setting); !stated.is_null()) scaling[theirs] = stated;
+    }
+    if (row_->stated_rotary) scaling["truncate"] = false;
   }
 
   // Writes Phi 3's factors for texts up to and beyond the original training length.
@@ -509,9 +535,11 @@ class Planner : ErrorsOf {
     const bool own_norms = settings().parallel && !settings().shared_norm && !names.parallel_attention_norm.empty();
     if (part == "attn_norm" && own_norms) theirs = names.parallel_feed_forward_norm;
     if (part == "ffn_up" && !names.gate_and_in.empty()) theirs = names.gate_and_in;
+    if (part == "post_attention_norm" && has(Peculiarity::kNormBetween)) theirs = names.feed_forward_norm;
     if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return {};
     if (found->theirs == &DecoderNames::output) name.clear();
-    name += fmt::format(fmt::runtime(theirs), found->letter) + std::string(kind);
+    name += fmt::format(fmt::runtime(theirs), found->letter);
+    if (found->theirs != &DecoderNames::sinks) name += kind;
 
     ConvertedTensor placed = unchanged(tensor, name);
     if (inside && row_->layout == MatrixLayout::kInOut && placed.shape.size() == 2) {

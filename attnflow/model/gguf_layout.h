@@ -4,8 +4,8 @@
 // the architecture's name (llama.block_count). The architectures that both libllama and the torch backend run:
 //   gpt2, llama (with SmolLM2 and Mistral), qwen2, qwen3, smollm3, granite, olmo2, gemma, gemma2, gemma3, phi2, phi3,
 //   starcoder2, stablelm, gptneox, falcon, bloom, command-r (cohere), cohere2; with experts: llama (Mixtral), qwen3moe,
-//   olmoe
-// Where a file does not state a setting, libllama decides it: windows in all but every second (gemma2), fourth
+//   olmoe, gpt-oss
+// Where a file does not state a setting, libllama decides it: windows in all but every second (gemma2, gpt-oss), fourth
 // (cohere2) or sixth (gemma3) layer, rotation in all but every fourth (smollm3), scores divided by sqrt(hidden / heads)
 // in the largest Gemma 2 and 3. Two things are approximations there and exact here: GELU in gptneox and falcon, where
 // libllama has its tanh form; and phi3's window, which config.json keeps and libllama ignores, as do `settings` below.
@@ -19,6 +19,9 @@
 //   gpt2                      The matrices inside layers are stored [out, in], Hugging Face's [in, out].
 //   gemma, gemma2, gemma3     A norm multiplies by w + 1, which GGUF stores, and Hugging Face w.
 //   experts                   One tensor holds a map of all experts of a layer, Hugging Face's files one for each.
+//   Those
+//                             of gpt-oss stack them in another way, with gate and in alternating; here its maps get
+//                             names like the others', so the plan is good for reading, not for writing a folder.
 // A tensor or a setting that has no counterpart is an error, as in reading config.json (decoder_config.h).
 #pragma once
 

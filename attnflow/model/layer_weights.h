@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -23,7 +24,13 @@ struct LinearWeights {
   std::size_t begin = 0;
   std::size_t out = 0;
   std::size_t groups = 1;
+  std::optional<std::size_t> expert = {};  // of a stack of maps, [experts, ..]; absent: the tensor is one map
 
+  // How many numbers it maps.
+  std::size_t in() const {
+    const std::size_t out_first = layout == MatrixLayout::kOutIn ? 1 : 0;
+    return weight->shape[(expert ? 1 : 0) + out_first];
+  }
   // Returns `count` of these rows.
   LinearWeights rows(std::size_t first, std::size_t count) const {
     LinearWeights part = *this;
@@ -79,6 +86,7 @@ struct LayerParts {
   Table attention_scale{};     // [hidden], or null: none
   Table feed_forward_scale{};  // likewise
   Table patch_distances{};     // [distances, heads], or null: none
+  Table sinks{};               // [heads]: scores that belong to no token, or null: none
 
   // All but the experts.
   template <typename Parts>
@@ -87,7 +95,7 @@ struct LayerParts {
                     parts.query_norm, parts.key_norm, parts.attention_output, parts.attention_after, parts.cross_norm,
                     parts.cross_query, parts.cross_key, parts.cross_value, parts.cross_output, parts.feed_forward_norm,
                     parts.gate, parts.feed_forward_in, parts.feed_forward_out, parts.router, parts.feed_forward_after,
-                    parts.attention_scale, parts.feed_forward_scale, parts.patch_distances);
+                    parts.attention_scale, parts.feed_forward_scale, parts.patch_distances, parts.sinks);
   }
 };
 

@@ -43,6 +43,9 @@ class RotaryReader {
         local = object_of(kinds, "sliding_attention");
       }
     }
+    if (architecture_.stated_rotary && global.empty()) {
+      reader_.damaged("expected rotary settings under rope_parameters or rope_scaling, found none");
+    }
     RotarySettings found;
     found.global = read_one(global, theta, architecture_.rotary_theta);
     found.width = width_;

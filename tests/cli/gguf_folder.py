@@ -33,7 +33,7 @@ LAYER = {
 LAYER = {name: part for part, names in LAYER.items() for name in names.split()}
 # Likewise in mixtures of experts, whose maps are stacked.
 EXPERTS = {
-    "ffn_gate_inp": "block_sparse_moe.gate mlp.gate",
+    "ffn_gate_inp": "block_sparse_moe.gate mlp.gate mlp.router",
     "ffn_gate_exps": "w1 gate_proj",
     "ffn_up_exps": "w3 up_proj",
     "ffn_down_exps": "w2 down_proj",
@@ -43,6 +43,7 @@ EXPERTS = {name: part for part, names in EXPERTS.items() for name in names.split
 OWN = {
     **dict.fromkeys(("gemma2", "gemma3_text", "olmo2"), {"post_attention_layernorm": "post_attention_norm"}),
     "falcon": {"ln_attn": "attn_norm_2", "ln_mlp": "attn_norm"},
+    "gpt_oss": {"post_attention_layernorm": "post_attention_norm"},
 }
 OTHER = {
     "token_embd": "embed_tokens wte embed_in word_embeddings",
@@ -60,10 +61,11 @@ ARCHITECTURES = {
     "cohere": "command-r",
     "gemma3_text": "gemma3",
     "mixtral": "llama",
+    "gpt_oss": "gpt-oss",
     "qwen3_moe": "qwen3moe",
 }
 PAIRED = ("llama", "mistral", "mixtral", "smollm3", "granite")  # the halves that rotate together become adjacent
-WINDOWED = ("gemma2", "gemma3_text", "cohere2", "phi3")
+WINDOWED = ("gemma2", "gemma3_text", "cohere2", "phi3", "gpt_oss")
 # Numbers whose names differ, and only some architectures have.
 NUMBERS = {
     "attention.layer_norm_rms_epsilon": "rms_norm_eps",
@@ -181,12 +183,32 @@ def settings_of(config, kind):
         settings["rope.freq_base_swa"] = float(both["sliding_attention"]["rope_theta"])
     if rope["rope_type"] == "linear":
         settings |= {"rope.scaling.type": "linear", "rope.scaling.factor": float(rope["factor"])}
+    if rope["rope_type"] == "yarn":
+        settings |= {
+            "rope.scaling.type": "yarn",
+            "rope.scaling.factor": float(rope["factor"]),
+            "rope.scaling.original_context_length": rope["original_max_position_embeddings"],
+            "rope.scaling.yarn_beta_fast": float(rope["beta_fast"]),
+        }
     if rope["rope_type"] == "longrope":
         length = first(config, "original_max_position_embeddings") or rope["original_max_position_embeddings"]
         ratio = settings["context_length"] / length
         settings["rope.scaling.original_context_length"] = length
         settings["rope.scaling.attn_factor"] = float(np.sqrt(1 + np.log(ratio) / np.log(length)))
     return settings
+
+
+def of_gpt_oss(layer, part, array):
+    """GGUF's tensors for what only gpt-oss's folders have: sinks, and stacks of all experts' maps, [expert, in, out]."""
+    if part == "self_attn.sinks":
+        return {f"blk.{layer}.attn_sinks.weight": array}
+    name, kind = (part.removesuffix("_bias"), "bias") if part.endswith("_bias") else (part, "weight")
+    if kind == "weight":
+        array = np.swapaxes(array, 1, 2)
+    if name == "mlp.experts.down_proj":
+        return {f"blk.{layer}.ffn_down_exps.{kind}": array}
+    rows = {"ffn_gate_exps": array[:, 0::2], "ffn_up_exps": array[:, 1::2]}  # these alternate
+    return {f"blk.{layer}.{half}.{kind}": np.ascontiguousarray(one) for half, one in rows.items()}
 
 
 def vocabulary_of(folder: Path) -> dict:
@@ -221,6 +243,9 @@ def as_gguf(folder: Path) -> tuple[dict, dict]:
             tensors[f"{OTHER[parts[0]]}.{parts[1]}"] = array + (kind.startswith("gemma") and parts[0] == "norm")
             continue
         _, layer, part = parts[0].split(".", 2)
+        if kind == "gpt_oss" and (parts[1] == "sinks" or part == "mlp.experts"):
+            tensors |= of_gpt_oss(layer, f"{part}.{parts[1]}", array)
+            continue
         if ".experts." in part:
             _, _, expert, part = part.rsplit(".", 3)
             stacks.setdefault(f"blk.{layer}.{EXPERTS[part]}.{parts[1]}", {})[int(expert)] = array

@@ -199,7 +199,7 @@ class RefusedTest(ConvertTest):
             ("gemma2", ["byte-level BPE", '"llama"']),  # whose weights have a place, but not its tokenizer
             ("olmo3", ["olmo2.attention.sliding_window", "would be lost"]),
             ("mamba", ['"mamba"', "gpt2", "llama", "gemma3", "cohere2"]),
-            ("gpt_oss", ['"gpt-oss"', "qwen3moe", "attention"]),
+            ("gpt_oss", ["gpt_oss", "stacks its experts in another way", "the file itself"]),
         ):
             self.refuse(UNSUPPORTED, words, "model", GGUF / f"{name}.gguf", "-o", "made")
 
@@ -208,7 +208,7 @@ class RefusedTest(ConvertTest):
             (["blk.0.attn_q_norm.weight"], {}, {"blk.0.attn_q_norm.weight": np.ones(8, np.float32)}),
             (["llama.attention.scale"], {"llama.attention.scale": 0.5}, {}),
             (["sliding_window"], {"llama.attention.sliding_window": 16}, {}),
-            (["yarn"], {"llama.rope.scaling.type": "yarn"}, {}),
+            (["dynamic"], {"llama.rope.scaling.type": "dynamic"}, {}),
             (["dimension_count", "whole heads", "expected 8", "found 4"], {"llama.rope.dimension_count": 4}, {}),
             (["blk.0.attn_q.bias", "would be lost"], {}, {"blk.0.attn_q.bias": np.zeros(32, np.float32)}),
             (

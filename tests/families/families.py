@@ -268,6 +268,8 @@ LONGROPE = {
     "original_max_position_embeddings": 48,
 }
 EXPERTS = {"num_local_experts": 6, "num_experts": 6, "num_experts_per_tok": 2}
+# Weights so large that sinks take much, and some gates reach their limit.
+GPT_OSS = EXPERTS | {"sliding_window": 6, "initializer_range": 0.8, "rope_parameters": YARN | {"truncate": False}}
 FALCON = {"without": ("head_dim",), "values": "query_key_value"}
 DECODERS = {
     name: Family(name, **more)
@@ -281,6 +283,7 @@ DECODERS = {
         "qwen3_moe raw": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": False}},
         "mixtral": {"given": EXPERTS},
         "olmoe": {"given": EXPERTS, "without": ("head_dim",)},
+        "gpt_oss": {"given": GPT_OSS},
         "smollm3": {},
         "granite": {
             "given": {

@@ -40,9 +40,11 @@ GIVEN = {
     "llama": {},
     "mistral": {"sliding_window": None},
     "qwen2": {},
+    "qwen2 yarn": {"rope_parameters": families.YARN},
     "qwen3": {"head_dim": 12},
     "qwen3_moe": families.DECODERS["qwen3_moe"].given,
     "mixtral": families.EXPERTS,
+    "gpt_oss": families.GPT_OSS,
     "olmoe": families.EXPERTS | {"num_key_value_heads": 4},  # as libllama expects
     "smollm3": {},
     "granite": families.DECODERS["granite"].given,

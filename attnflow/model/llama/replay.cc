@@ -87,7 +87,13 @@ void ScoreRecorder::weights(std::size_t layer, const ggml_tensor& node, TensorVi
   const Parameters softmax = parameters_of(node);
   scores.scale = softmax[0];
   if (softmax[1] != 0.0F) refuse(layer, "scores that a slope lowers by distance (ALiBi)");
-  if (node.src[2] != nullptr) refuse(layer, "a learned sink");
+  scores.sinks.clear();
+  if (const ggml_tensor* const sinks = softmax_sinks(node)) {
+    if (sinks->type != GGML_TYPE_F32 || sinks->data == nullptr || extent(*sinks, 0) != scores.heads)
+      refuse(layer, "learned sinks in another layout");
+    const auto* const from = static_cast<const float*>(sinks->data);
+    scores.sinks.assign(from, from + scores.heads);
+  }
   const ggml_tensor* source = node.src[0];
   scores.caps.clear();
   if (is_plain_scale(source)) {
@@ -167,6 +173,11 @@ void compute_rows(const LayerScores& layer, std::size_t query_begin, std::size_t
     node = ggml_scale_inplace(context.get(), node, layer.caps[1]);
   }
   node = ggml_soft_max_ext_inplace(context.get(), node, masked, layer.scale, 0.0F);
+  if (!layer.sinks.empty()) {
+    ggml_tensor* const sinks = ggml_new_tensor_1d(context.get(), GGML_TYPE_F32, size(layer.heads));
+    sinks->data = const_cast<float*>(layer.sinks.data());
+    ggml_soft_max_add_sinks(node, sinks);
+  }
   compute_again(context.get(), kNodes, node, thread_count, threads, "attention");
 }
 

@@ -32,8 +32,12 @@ struct LayerScores {
   std::size_t heads = 0;
   float scale = 1.0F;                // inside the softmax
   std::vector<float> caps;           // scores become caps[1] * tanh(caps[0] * score); empty: unchanged
+  std::vector<float> sinks;          // [head]: one more score in the softmax, of no token; empty: none
   std::vector<std::uint32_t> first;  // [query]: the first key that it sees; it sees all keys from there to its own
 };
+
+// The learned sinks of a softmax node, one for each head: scores that belong to no token. Null: none.
+inline const ggml_tensor* softmax_sinks(const ggml_tensor& node) { return node.src[2]; }
 
 // Collects the scores of a sequence run from its start; in every chunk and layer, checks that the last row
 // can be recomputed.

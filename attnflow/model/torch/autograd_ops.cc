@@ -40,13 +40,22 @@ at::Tensor AutogradOps::halved(const at::Tensor& product) const {
   return product * 0.5 + product.detach() * 0.5;
 }
 
-at::Tensor AutogradOps::ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const {
-  if (!maps.gate.defined()) return activated(maps.in, x, activation);
+// Under AttnLRP's rule, a number beyond the limit passes no relevance on, as it has no gradient.
+at::Tensor AutogradOps::gated(at::Tensor gate, at::Tensor inside, const LayerForm& form) const {
+  if (form.gate_limit > 0.0) {
+    gate = at::clamp_max(gate, form.gate_limit);
+    inside = at::clamp(inside, -form.gate_limit, form.gate_limit) + 1.0;
+  }
+  return product(active(gate, form.activation), inside);
+}
+
+at::Tensor AutogradOps::ffn_hidden(const FeedForwardMaps& maps, const LayerForm& form, const at::Tensor& x) const {
+  if (!maps.gate.defined()) return activated(maps.in, x, form.activation);
   if (maps.gate_and_in.defined()) {  // one product, forward and backward, instead of two
     const std::vector<at::Tensor> halves = linear(maps.gate_and_in, x).chunk(2, -1);
-    return product(active(halves[0], activation), halves[1]);
+    return gated(halves[0], halves[1], form);
   }
-  return product(linear(maps.in, x), activated(maps.gate, x, activation));
+  return gated(linear(maps.gate, x), linear(maps.in, x), form);
 }
 
 at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, const at::Tensor& query,
@@ -73,7 +82,8 @@ at::Tensor AutogradOps::attend(const LayerForm& form, std::size_t /*index*/, con
     apply_causal_mask(mask, 0, 0, form.window);
     scores = scores + mask;
   }
-  const at::Tensor attention = at::softmax(scores, -1);
+  const at::Tensor attention =
+      softmax_beside(scores, form.sinks.defined() ? form.sinks.view({groups, heads / groups, 1, 1}) : form.sinks);
   if (tap != nullptr) tap->weights = attention;
   const at::Tensor context = halved(at::matmul(attention, value.transpose(1, 2).unsqueeze(2)));
   return context.reshape({count, heads, n, width}).transpose(1, 2).reshape({count, n, heads * width});

@@ -51,7 +51,7 @@ class AutogradOps {
   at::Tensor activated(const Linear& map, const at::Tensor& x, Activation activation) const {
     return active(linear(map, x), activation);
   }
-  at::Tensor ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const;
+  at::Tensor ffn_hidden(const FeedForwardMaps& maps, const LayerForm& form, const at::Tensor& x) const;
   at::Tensor attend(const LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
                     const at::Tensor& value) const;
   at::Tensor scaled(const at::Tensor& x, double factor) const { return x * factor; }
@@ -78,6 +78,7 @@ class AutogradOps {
  private:
   // f(z); under AttnLRP's rule, z times the constant f(z) / z.
   at::Tensor active(const at::Tensor& z, Activation activation) const;
+  at::Tensor gated(at::Tensor gate, at::Tensor inside, const LayerForm& form) const;
   // A product of two activations; under AttnLRP's rule each factor receives half of its gradient.
   at::Tensor halved(const at::Tensor& product) const;
 };

@@ -84,9 +84,9 @@ std::vector<at::Tensor> BlockedOps::linear(const std::vector<const Linear*>& map
   return results;
 }
 
-at::Tensor BlockedOps::activated(const Linear& in, const at::Tensor& x, Activation activation,
-                                 const Linear& gate) const {
-  if (in.rows.defined() || gate.rows.defined()) return activated(in.whole(), x, activation, gate.whole());
+at::Tensor BlockedOps::activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate,
+                                 double limit) const {
+  if (in.rows.defined() || gate.rows.defined()) return activated(in.whole(), x, activation, gate.whole(), limit);
   const at::Tensor input = as_matrix(x);
   const bool gated = gate.defined();
   const std::int64_t out = in.weight.size(0);
@@ -103,6 +103,10 @@ at::Tensor BlockedOps::activated(const Linear& in, const at::Tensor& x, Activati
       return;
     }
     multiply(block, in, input, part, as_vector(input));
+    if (limit > 0.0) {
+      inside.clamp_max_(limit);
+      part.clamp_(-limit, limit).add_(1.0);
+    }
     part.mul_(activate(inside, activation));
   });
   return in_the_shape_of(x, result);

@@ -32,10 +32,11 @@ class BlockedOps {
   // Returns x W^T + b for each of `maps`: x is [.., in], each result [.., out].
   std::vector<at::Tensor> linear(const std::vector<const Linear*>& maps, const at::Tensor& x) const;
   at::Tensor linear(const Linear& map, const at::Tensor& x) const { return linear({&map}, x).front(); }
-  // Returns activation(in(x)), or activation(gate(x)) * in(x) if `gate` has a weight.
-  at::Tensor activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate = {}) const;
-  at::Tensor ffn_hidden(const FeedForwardMaps& maps, Activation activation, const at::Tensor& x) const {
-    return activated(maps.in, x, activation, maps.gate);
+  // Returns activation(in(x)), or activation(gate(x)) * in(x) if `gate` has a weight; `limit`: LayerForm::gate_limit.
+  at::Tensor activated(const Linear& in, const at::Tensor& x, Activation activation, const Linear& gate = {},
+                       double limit = 0.0) const;
+  at::Tensor ffn_hidden(const FeedForwardMaps& maps, const LayerForm& form, const at::Tensor& x) const {
+    return activated(maps.in, x, form.activation, maps.gate, form.gate_limit);
   }
 
   // These overwrite their argument; `residual` overwrites `added`.

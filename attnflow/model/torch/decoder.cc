@@ -184,7 +184,7 @@ std::size_t largest_layer(const DecoderWeights& weights, const internal::TensorS
     std::size_t numbers = 0;
     const auto add = [&](const LinearWeights& map) {
       if (map.weight == nullptr || internal::WeightRows::are(source, map)) return;
-      numbers += map.out * map.weight->shape[map.layout == MatrixLayout::kOutIn ? 1 : 0];
+      numbers += map.out * map.in();
     };
     for (const LinearWeights* map : {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.gate,
                                      &layer.feed_forward_in, &layer.feed_forward_out, &layer.router}) {

@@ -68,7 +68,9 @@ void attend_tile(const AttentionTask& task, const Tile& tile) {
                     .narrow(2, key_begin, seen));
   }
   if (causal && tile.queries > 1) apply_causal_mask(scores, key_begin, first, form.window);
-  const at::Tensor weights = at::softmax(scores, -1);
+  const at::Tensor sinks =
+      form.sinks.defined() ? form.sinks.narrow(0, tile.head, tile.heads).view({tile.heads, 1, 1}) : form.sinks;
+  const at::Tensor weights = softmax_beside(scores, sinks);
   if (task.values.defined()) {
     const at::Tensor mixed = at::bmm(weights.view(products.sizes()), keys(task.values));
     task.context.narrow(0, tile.query, tile.queries)
@@ -97,6 +99,14 @@ void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t 
   const at::Tensor query = at::arange(query_begin, query_begin + queries, options).view({-1, 1});
   const at::Tensor key = at::arange(key_begin, key_begin + columns, options).view({1, -1});
   scores.masked_fill_(key <= query - window, kHidden);
+}
+
+at::Tensor softmax_beside(const at::Tensor& scores, const at::Tensor& sinks) {
+  if (!sinks.defined()) return at::softmax(scores, -1);
+  std::vector<std::int64_t> column = scores.sizes().vec();
+  column.back() = 1;
+  const at::Tensor weights = at::softmax(at::cat({scores, sinks.expand(column)}, -1), -1);
+  return weights.narrow(-1, 0, scores.size(-1)).contiguous();
 }
 
 KeyValueCache::KeyValueCache(const DecoderConfig& config, at::Device device)

@@ -59,6 +59,10 @@ struct AttentionTask {
 // The last key is the last query's own; `key_begin` and `query_begin` are the positions of the first key and query.
 void apply_causal_mask(at::Tensor& scores, std::int64_t key_begin, std::int64_t query_begin, std::int64_t window);
 
+// The softmax of scores [.., H, queries, keys] beside one more for each head, which may be undefined: sinks [.., H, 1,
+// 1]. Without it, rows sum to 1.
+at::Tensor softmax_beside(const at::Tensor& scores, const at::Tensor& sinks);
+
 // On a CPU, computes tiles of a head and some queries, holding only their scores: [64, begin + n] for each thread. The
 // bits of results do not depend on whether attention is requested. Other devices divide the work themselves.
 void attend(const AttentionTask& task, std::size_t threads);

@@ -56,7 +56,7 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
       frequencies(frequencies_of(config.rotary)),
       local_frequencies(config.architecture->keys.local_rotary_theta.empty() ? at::Tensor()
                                                                              : frequencies_of(config.local_rotary)),
-      forms(make_forms()),
+      forms(make_forms(source, weights)),
       layers(
           config.layers,
           [all = &source, whole = keep == Keep::kAll, own = source.for_passing_layers(), parts = weights.layers,
@@ -77,7 +77,7 @@ at::Tensor DecoderTensors::frequencies_of(const RotaryConfig& rotary) const {
   return at::tensor(rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat)).to(device);
 }
 
-std::vector<LayerForm> DecoderTensors::make_forms() const {
+std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const DecoderWeights& weights) const {
   LayerForm form;
   form.norm_place = config.architecture->norm_place;
   form.activation = config.activation;
@@ -87,6 +87,7 @@ std::vector<LayerForm> DecoderTensors::make_forms() const {
   form.residual_factor = config.residual_factor;
   form.score_cap = config.score_cap;
   form.parallel = config.parallel;
+  form.gate_limit = config.architecture->gate_limit;
   form.chosen_experts = to_signed(config.chosen_experts);
   form.normalized_experts = config.normalized_experts;
   form.heads = to_signed(config.heads);
@@ -101,6 +102,7 @@ std::vector<LayerForm> DecoderTensors::make_forms() const {
   for (std::size_t layer = 0; layer < config.layers; ++layer) {
     form.window = to_signed(config.windows[layer]);
     form.rotary = rotary_use(layer);
+    form.sinks = source.find(weights.layers[layer].sinks);
     all.push_back(form);
   }
   return all;

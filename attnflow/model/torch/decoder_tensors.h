@@ -108,7 +108,7 @@ struct DecoderTensors {
     return config.logit_cap > 0.0 ? ops.capped(logits, config.logit_cap) : logits;
   }
   at::Tensor frequencies_of(const RotaryConfig& rotary) const;
-  std::vector<LayerForm> make_forms() const;
+  std::vector<LayerForm> make_forms(TensorSource& source, const DecoderWeights& weights) const;
   // [n, hidden], added to word embeddings at positions from `begin` on; undefined: none.
   at::Tensor positions(std::size_t begin, std::size_t count) const;
   RotaryUse rotary_use(std::size_t layer) const;

@@ -13,12 +13,16 @@ Linear::Linear(TensorSource& source, const LinearWeights& weights) {
     }
     return all.narrow(0, to_signed(weights.begin), out);
   };
-  if (weights.bias != nullptr) bias = part_of(source.get(*weights.bias).flatten());  // BART stores it as [1, out]
+  const auto map_of = [&](const StoredTensor& stored) {
+    const at::Tensor& all = source.get(stored);
+    return weights.expert ? all.select(0, to_signed(*weights.expert)) : all;
+  };
+  if (weights.bias != nullptr) bias = part_of(map_of(*weights.bias).flatten());  // BART stores it as [1, out]
   if (WeightRows::are(source, weights)) {
     rows = c10::make_intrusive<WeightRows>(source, weights, bias);
     return;
   }
-  const at::Tensor& stored = source.get(*weights.weight);
+  const at::Tensor stored = map_of(*weights.weight);
   weight = part_of(weights.layout == MatrixLayout::kOutIn ? stored : stored.t());
 }
 
@@ -123,6 +127,9 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
   if (weights.query.groups > 1) source.forget(*weights.query.weight);  // its parts are copies
   for (const ExpertParts<LinearWeights>& expert : weights.experts) {
     experts.push_back({Linear(source, expert.gate), Linear(source, expert.in), Linear(source, expert.out)});
+  }
+  if (!weights.experts.empty() && weights.experts.front().gate.groups > 1) {
+    source.forget(*weights.experts.front().gate.weight);
   }
   if (weights.gate.weight != nullptr && weights.gate.weight == weights.feed_forward_in.weight) {
     gate_and_in = Linear(source, weights.gate.rows(0, weights.gate.out + weights.feed_forward_in.out));

@@ -14,6 +14,9 @@
 //   ffn(x) = W_out act(W_in x), or with a gate W_out (act(W_gate x) * W_in x)
 //   or, with E experts, sum_e p_e(x) ffn_e(x) over the k of them with the highest scores r = W_r x; p = softmax(r) over
 //   all E, or over the chosen k, so that their weights sum to 1
+// A head's softmax may have one more score, a learned number that belongs to no token (a sink, gpt-oss): its share of
+// the attention goes nowhere. With a gate and a limit c (gpt-oss), the hidden numbers are
+// act(min(W_gate x, c)) * (max(-c, min(W_in x, c)) + 1).
 // Each term may be scaled, elementwise (layer scale) or by one factor (Granite), and normalized before it is added
 // (Gemma 2; OLMo 2, which has no norm before). Scores s may be capped, c tanh(s / c) (Gemma 2), and grow with the key's
 // position, with a slope for each head (ALiBi: BLOOM, Falcon).
@@ -140,6 +143,8 @@ struct LayerForm {
   double score_cap = 0.0;           // 0: none
   double score_factor = 0.0;        // of q k^T; 0: 1 / sqrt(d)
   double residual_factor = 1.0;     // of the output of each half of the layer
+  double gate_limit = 0.0;          // with a gate: c; 0: none
+  at::Tensor sinks;                 // [H]: one more score for each head, which belongs to no token; undefined: none
   std::int64_t chosen_experts = 0;  // of a token, if there are experts
   bool normalized_experts = true;   // their weights sum to 1
 
@@ -225,7 +230,7 @@ at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::si
 
 template <typename Ops>
 at::Tensor feed_forward_of(Ops& ops, const LayerForm& form, const FeedForwardMaps& maps, const at::Tensor& x) {
-  return ops.linear(maps.out, ops.ffn_hidden(maps, form.activation, x));
+  return ops.linear(maps.out, ops.ffn_hidden(maps, form, x));
 }
 
 // Each expert runs once, for all tokens that chose it. Results are added in the order of the experts.
