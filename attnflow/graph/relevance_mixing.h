@@ -19,9 +19,11 @@
 //
 // E_ij is in units of s, mostly logits: the amount that flows from position j of a layer's input to position i of its
 // output and on to the prediction. Under AttnLRP's rules relevance is conserved up to biases: sum_ij E_ij is about s in
-// every layer. In layers whose norm comes after the block (BERT), y_i is the sum before that norm, whose rule is part
-// of g_i, so no norm has to be linearized. In layers whose feed-forward net is parallel to attention (GPT-NeoX), x_i is
-// multiplied not by the gradient at y_i but by the gradient along every path past attention, including through the net.
+// every layer. Mixtures of experts do not conserve it: half of what an expert adds goes to its weight, and the router's
+// softmax passes on little of that. In layers whose norm comes after the block (BERT), y_i is the sum before that norm,
+// whose rule is part of g_i, so no norm has to be linearized. In layers whose feed-forward net is parallel to attention
+// (GPT-NeoX), x_i is multiplied not by the gradient at y_i but by the gradient along every path past attention,
+// including through the net.
 //
 // Method. T_ij . g_i = sum_h a_ij^h ds/da_ij^h, so neither T nor the output projection is needed: only attention, its
 // gradient, and the dot products x_i . g_i. O(H n^2 + n d) per layer, O(L n^2) memory; the model does the backward

@@ -183,6 +183,7 @@ constexpr DecoderArchitecture qwen3_moe() {
   row.model_type = "qwen3_moe";
   row.class_name = "Qwen3Moe";
   row.keys.intermediate = "moe_intermediate_size";
+  row.window = WindowRule::kAllSwitched;
   row.experts = kStatedExperts;
   return row;
 }
@@ -281,7 +282,7 @@ constexpr std::array kDecoders = {
                     .gate = "block_sparse_moe.experts.{}.w1",
                     .in = "block_sparse_moe.experts.{}.w3",
                     .out = "block_sparse_moe.experts.{}.w2"},
-        .window = WindowRule::kAllOrNamed,
+        .window = WindowRule::kAll,
         .norm_eps = 1e-5,
         .rotary_theta = 1e6,
     },

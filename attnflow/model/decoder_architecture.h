@@ -57,13 +57,18 @@ inline constexpr BiasRules kStatedAttentionBiases = {BiasRule::kSetting, BiasRul
 
 // Which layers see only the last `sliding_window` positions.
 enum class WindowRule {
-  kNone,        // none; a config.json that asks for windows is rejected
-  kAll,         // all, if sliding_window is set, regardless of layer_types
-  kAllOrNamed,  // those that layer_types names; all if it is absent
-  kSwitched,    // none unless use_sliding_window is true; then as layer_types says, or from max_window_layers on
-  kInterval,    // those that layer_types names, else all but the last layer in each interval
-  kNamed,       // those that attention_layers or attention_types name "local" (GPT-Neo)
+  kNone,         // none; a config.json that asks for windows is rejected
+  kAll,          // all, if sliding_window is set, regardless of layer_types
+  kAllOrNamed,   // those that layer_types names; all if it is absent
+  kSwitched,     // none unless use_sliding_window is true; then as layer_types says, or from max_window_layers on
+  kAllSwitched,  // none unless use_sliding_window is true; then all, if sliding_window is set
+  kInterval,     // those that layer_types names, else all but the last layer in each interval
+  kNamed,        // those that attention_layers or attention_types name "local" (GPT-Neo)
 };
+
+constexpr bool is_switched(WindowRule rule) {
+  return rule == WindowRule::kSwitched || rule == WindowRule::kAllSwitched;
+}
 
 // Keys of config.json. Empty: the architecture has no such setting.
 struct DecoderKeys {

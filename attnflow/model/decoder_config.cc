@@ -114,7 +114,8 @@ std::vector<bool> read_local_layers(const ConfigReader& reader, std::size_t laye
 
 std::vector<bool> read_windowed_layers(const ConfigReader& reader, const DecoderArchitecture& architecture,
                                        std::size_t layers) {
-  if (architecture.window == WindowRule::kAll) return std::vector<bool>(layers, true);
+  if (architecture.window == WindowRule::kAll || architecture.window == WindowRule::kAllSwitched)
+    return std::vector<bool>(layers, true);
   if (architecture.window == WindowRule::kNamed) return read_local_layers(reader, layers);
   std::vector<bool> windowed = reader.sliding_layers(layers);
   if (!windowed.empty()) return windowed;
@@ -135,7 +136,7 @@ std::vector<bool> read_windowed_layers(const ConfigReader& reader, const Decoder
 std::vector<std::size_t> read_windows(const ConfigReader& reader, const DecoderArchitecture& architecture,
                                       std::size_t layers) {
   std::vector<std::size_t> windows(layers, 0);
-  const bool switched = architecture.window == WindowRule::kSwitched;
+  const bool switched = is_switched(architecture.window);
   if (architecture.window == WindowRule::kNone) refuse_windows(reader);
   if (architecture.window == WindowRule::kNone || (switched && !reader.flag_or("use_sliding_window", false))) {
     return windows;

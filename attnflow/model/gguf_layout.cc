@@ -360,8 +360,8 @@ class Planner : ErrorsOf {
   }
 
   void write_window() {
-    if (row_->window == WindowRule::kSwitched) set("use_sliding_window", false);
-    if (row_->window == WindowRule::kNone || row_->window == WindowRule::kSwitched) return;
+    if (is_switched(row_->window)) set("use_sliding_window", false);
+    if (row_->window == WindowRule::kNone || is_switched(row_->window)) return;
     const bool interval = row_->window == WindowRule::kInterval;
     Json window = number("attention.sliding_window");
     if (window.is_null() && interval && !has(Peculiarity::kWindowStated)) window = row_->window_size;
@@ -589,10 +589,17 @@ class Planner : ErrorsOf {
       }
       if (!is_new) left.push_back(tensor.name);
     }
+    refuse_left(left);  // before a message about tensors that are missing for the same reason
     const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source());
     const DecoderWeights weights =
         find_decoder_weights(model_.settings, checkpoint, source(), {.allow_unused_weights = true});
-    for (const StoredTensor* const tensor : weights.unused) left.push_back(tensor->name);
+    for (const StoredTensor* const tensor : weights.unused) {
+      if (left.empty() || left.back() != tensor->name) left.push_back(tensor->name);  // a stack is listed once
+    }
+    refuse_left(left);
+  }
+
+  void refuse_left(const std::vector<std::string_view>& left) const {
     if (left.empty()) return;
     unsupported(
         "expected the tensors of a {} model, found {} as well, whose effect would be lost; the model is not converted",

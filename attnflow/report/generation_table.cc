@@ -37,6 +37,16 @@ struct Content {
   double excluded_share = 0.0;  // mean over lines
 };
 
+// " rather than the next ten": what generated tokens are compared with, each with its own; "" for nothing.
+std::string contrast_of_each(const Report& report) {
+  constexpr std::size_t kUsual = 10;
+  const std::optional<ReportTarget>& target = report.generation->tokens.front().target;
+  if (!target || !target->against) return "";
+  if (target->against->index) return " rather than its runner-up";
+  const std::size_t others = target->against->others.size();
+  return others == kUsual ? " rather than the next ten" : fmt::format(" rather than the next {}", others);
+}
+
 std::string aggregation_title(const Report& report, Method method) {
   std::vector<std::size_t> layers;
   const std::vector<std::size_t>& all = *method_values(report, method).layers;
@@ -50,9 +60,8 @@ std::string aggregation_title(const Report& report, Method method) {
     span = fmt::format("{}, mean over layers {}", to_text(method), fmt::join(layers, ", "));
   }
   const MixingInfo& mixing = mixing_info(report.settings.mixing);
-  if (mixing.mixing != Mixing::kAttention) {
-    span = fmt::format("{} over {}{}", span, mixing.weights, mixing.has_target() ? ", each rather than the next ten" : "");
-  }
+  if (mixing.mixing != Mixing::kAttention) span += fmt::format(" over {}", mixing.weights);
+  if (mixing.has_target()) span += ", each" + contrast_of_each(report);
   return fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
 }
 
@@ -82,11 +91,9 @@ Content content_of_aggregation(const Report& report, Method method) {
 }
 
 Content content_of_scores(const Report& report, Method method) {
-  const std::optional<ReportTarget>& target = report.generation->tokens.front().target;
-  const bool compared = target && target->against;
   Content content{
       .title = fmt::format("Prompt tokens that argue for each generated token{} (below 0: against it), by {}.",
-                           compared ? " rather than the next ten" : "", to_text(method)),
+                           contrast_of_each(report), to_text(method)),
       .has_share = false,
       .lines = {}};
   for (const std::size_t output : report.output_tokens) content.lines.push_back(line_of(report, method, output));

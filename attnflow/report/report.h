@@ -160,7 +160,7 @@ struct GeneratedToken {
   bool special = false;               // an end or another token that adds no text
   double probability = 0.0;           // of this token, before temperature and cuts
   std::vector<ReportChoice> choices;  // the most probable tokens, by falling probability
-  // For mixings made for one prediction: this token against the most probable other.
+  // For mixings made for one prediction: this token, by default rather than the ten most probable others.
   std::optional<ReportTarget> target = {};
   // How its maps agree with blanking the prompt's tokens one by one; absent if none were blanked.
   std::optional<BlankOutAgreement> agreement = {};

@@ -99,8 +99,8 @@ struct TargetQuotes {
   std::string open = "\"";
   std::string close = "\"";
 };
-// 'class "positive" rather than all others', 'the next token "his" rather than "her"'; "" without a target. On one line, safe
-// to print, long names cut.
+// 'class "positive" rather than all others', 'the next token "his" rather than "her"'; "" without a target. On one
+// line, safe to print, long names cut.
 std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
 // 'relevance for the next token "his" rather than "her"', "contributions (value zeroing), residual 0.5": the layers'
 // matrices, for mixings other than attention.

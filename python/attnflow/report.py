@@ -48,8 +48,8 @@ class Target(NamedTuple):
     kind: str  # class, masked (the token at `position`), next (the one after it)
     label: str
     position: int | None
-    against: str | None  # the other; "rest": the mean of all others; None: nothing
-    value: float  # the logit, less that of the other
+    against: str | None  # the others, in words; "rest": all others; None: nothing
+    value: float  # the logit, less the mean of the others
 
 
 def _of_core(name: str, meaning: str, method: str | None = None) -> Any:

@@ -95,12 +95,12 @@ class DefaultMixingTest(CommandTest):
 
     def test_next_ten(self):
         words = ("explain", "The key", "--model", GPT2)
-        report = self.report(*words, "--against", "next10")
-        others = [one["logit"] for one in report["target"]["against"]["others"]]
+        ten = self.report(*words)["target"]["against"]
+        self.assertEqual(self.report(*words, "--against", "next10")["target"]["against"], ten)
+        others = [one["logit"] for one in ten["others"]]
         self.assertEqual((len(others), others), (10, sorted(others, reverse=True)))
-        one = self.report(*words)["target"]["against"]
-        self.assertEqual(one["index"], report["target"]["against"]["others"][0]["index"])
-        self.assertEqual(self.report(*words, "--against", "next1")["target"]["against"], one)
+        one = self.report(*words, "--against", "next1")["target"]["against"]
+        self.assertEqual(one["index"], ten["others"][0]["index"])
         self.refuse(USAGE, ["'none'", "stands alone"], *words, "--against", "id:7,none")
         self.refuse(USAGE, ["each token once"], *words, "--against", "id:7,id:8,id:7")
         self.refuse(USAGE, ["other than --target"], *words, "--target", "id:7", "--against", "id:8,id:7")

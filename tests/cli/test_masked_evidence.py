@@ -80,7 +80,7 @@ class MaskedEvidence(CommandTest):
             (("her", "it"), ("good", "bad"), (), "the right word rather than the wrong one"),
             (("her",), ("good",), (), "the right word rather than the next ten"),
             ((), (), ("--against", "rest"), "what the model predicts rather than all others"),
-            ((), (), ("--against", "it"), "what the model predicts rather than it"),
+            ((), (), ("--against", "it"), "what the model predicts rather than 'it'"),
             (("her", "it"), ("good", "bad"), ("--against", "none"), "the right word"),
         ):
             self.write(("the author is on [MASK] table", *cells, "author"), columns=("text", *columns, "evidence"))

@@ -54,8 +54,9 @@ class MethodsTest(CommandTest):
         compared = 0
         for t, token in enumerate(tokens):
             text = report["generation"]["text"].encode()[: tokens[t - 1]["end"]].decode() if t else ""
-            index, against = token["target"]["index"], token["target"]["against"]["index"]
-            target = ["--target", f"id:{index}", "--against", f"id:{against}"]
+            index, against = token["target"]["index"], token["target"]["against"]["others"]
+            others = ",".join(f"id:{other['index']}" for other in against)
+            target = ["--target", f"id:{index}", "--against", others]
             explained, scores = self.explain(*options, *target, text="The key" + text, model=DECODER)
             if len(explained["input"]["tokens"]) != m + t:
                 continue  # the text is not split into the same tokens

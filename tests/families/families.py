@@ -280,8 +280,11 @@ DECODERS = {
         "qwen2": {},
         "qwen3": {"given": {"head_dim": 12}},
         "qwen3_moe": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": True}},
+        "qwen3_moe windows": {
+            "given": EXPERTS | {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 4}
+        },
         "qwen3_moe raw": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": False}},
-        "mixtral": {"given": EXPERTS},
+        "mixtral": {"given": EXPERTS | {"sliding_window": 6}},
         "olmoe": {"given": EXPERTS, "without": ("head_dim",)},
         "gpt_oss": {"given": GPT_OSS},
         "smollm3": {},

@@ -113,7 +113,7 @@ struct EvidenceReport {
   std::size_t available = 0;  // samples of the file
   std::size_t scored = 0;
   std::map<std::string, std::size_t> left_out;  // by reason
-  bool has_right = false;                       // whether the samples name a right word, and a wrong one
+  bool has_right = false;  // whether the samples, which are alike in that, name a right and a wrong word
   bool has_wrong = false;
   std::size_t right = 0;  // samples in which the right word is more probable than the wrong one, or than all others
   double words = 0.0;     // ranked in a sample, the mean

@@ -51,12 +51,12 @@ std::string value_text(const EvidenceCell* cell) {
 // "the right word rather than the wrong one", what the methods with a target explain.
 std::string explained(const EvidenceReport& report) {
   const std::string& against = report.settings.against;
-  const std::string what = report.has_right ? "the right word" : "what the model predicts";
-  if (against == "auto" && report.has_wrong) return what + " rather than the wrong one";
+  std::string what = report.has_right ? "the right word" : "what the model predicts";
   if (against == "none") return what;
+  if (against == "auto" && report.has_wrong) return what + " rather than the wrong one";
   if (against == "rest") return what + " rather than all others";
   if (against == "auto" || against == "next10") return what + " rather than the next ten";
-  return fmt::format("{} rather than {}", what, clean_line(against));
+  return fmt::format("{} rather than '{}'", what, clean_line(against));
 }
 
 std::string evidence_about(const EvidenceReport& report) {
@@ -110,6 +110,12 @@ std::string evidence_json(const EvidenceReport& report) {
     last["above_position"] = difference_json(cell.above_position);
     last["above_chance"] = difference_json(cell.above_chance);
   }
+  Json samples = {{"available", report.available},
+                  {"scored", report.scored},
+                  {"left_out", report.left_out},
+                  {"words", report.words},
+                  {"evidence_is_first", report.evidence_is_first}};
+  if (report.has_right) samples["right"] = report.right;
   return document_text({{"format", "attnflow-evidence"},
                         {"version", 3},
                         {"file", report.file},
@@ -124,13 +130,7 @@ std::string evidence_json(const EvidenceReport& report) {
                           {"layers", report.settings.layers},
                           {"begin", report.begin},
                           {"seed", report.seed}}},
-                        {"samples",
-                         {{"available", report.available},
-                          {"scored", report.scored},
-                          {"left_out", report.left_out},
-                          {"right", report.right},
-                          {"words", report.words},
-                          {"evidence_is_first", report.evidence_is_first}}},
+                        {"samples", std::move(samples)},
                         {"impossible_mixings", report.impossible},
                         {"measure", "mean reciprocal rank"},
                         {"cells", std::move(cells)},

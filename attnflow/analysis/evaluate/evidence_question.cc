@@ -57,6 +57,13 @@ Columns columns_of(const CsvRow& header, const std::filesystem::path& path) {
 // The words of the sample that are explained and compared with, as tokens; false, with the reason, if they cannot be.
 bool take_words(const EvidenceSample& sample, const TextCodec& codec, bool before_wrong, EvidenceQuestion& question,
                 bool one_token, std::string& reason) {
+  const auto is_compared = [&](std::size_t id) {
+    return std::find(question.asked.others.begin(), question.asked.others.end(), id) != question.asked.others.end();
+  };
+  if ((sample.bad && !sample.good) || (!sample.swap.empty() && !sample.bad)) {
+    reason = sample.bad ? "a wrong word without a right one" : "a swapped word without a wrong one";
+    return false;
+  }
   if (!sample.good) return true;
   const std::vector<std::int64_t> good = codec.word_to_ids(*sample.good);
   const std::vector<std::int64_t> bad = sample.bad ? codec.word_to_ids(*sample.bad) : std::vector<std::int64_t>{};
@@ -73,6 +80,10 @@ bool take_words(const EvidenceSample& sample, const TextCodec& codec, bool befor
     return false;
   }
   question.asked.label = static_cast<std::size_t>(good.front());
+  if (before_wrong && is_compared(*question.asked.label)) {
+    reason = "the right word is one that it is compared with";
+    return false;
+  }
   if (!sample.bad) return true;
   question.bad = static_cast<std::size_t>(bad.front());
   if (before_wrong) return true;

@@ -1,12 +1,14 @@
 // AttnLRP conserves relevance down to a layer: without biases, the amounts that positions write into each other in the
 // top layer, plus the amount that bypasses its attention, sum to the explained score. Lower layers involve the softmax
-// of attention, whose rule conserves almost nothing exactly.
+// of attention, whose rule conserves almost nothing exactly; so does a mixture of experts, the softmax of its router.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/graph/relevance_mixing.h"
@@ -84,6 +86,73 @@ TEST(DecoderRelevance, IsConservedWhereWhatHalvesAddIsNormed) {
     }
   });
   expect_conserved(model);
+}
+
+class TopSlopes final : public AttentionGradientSink {
+ public:
+  std::vector<float> above;  // of the top layer's output
+  std::vector<float> below;  // of what enters its feed-forward network
+  void top(TensorView<const float> /*residual*/, TensorView<const float> gradient) override { keep(gradient, above); }
+  void layer(const LayerGradients& gradients) override {
+    if (below.empty()) keep(gradients.output_gradient, below);
+  }
+
+ private:
+  static void keep(TensorView<const float> from, std::vector<float>& to) {
+    to.assign(from.span().begin(), from.span().end());
+  }
+};
+
+TopSlopes top_slopes(const test::ModelCopy& model) {
+  const std::unique_ptr<Decoder> decoder = ModelFiles(model.path()).load_decoder();
+  TopSlopes slopes;
+  decoder->gradients()->attention_gradients({{5, 3, 8, 1, 9, 2, 7}, {}}, {ScoreTarget::Kind::kLogit, 11, {}}, slopes,
+                                            BackwardRule::kAttnLrp);
+  return slopes;
+}
+
+// A token's experts are the same network, and equally good to the router: together they are that network. Each is
+// multiplied by its weight, so half of the relevance that the network would get goes to the weights, and these, a
+// softmax of scores that change nothing, pass none of it on.
+TEST(DecoderRelevance, ExpertsGetHalfOfWhatTheirSumGets) {
+  const test::ModelCopy dense = test::decoder_copy("llama_grouped");
+  const test::ModelCopy mixture = test::decoder_copy("llama_grouped");
+  mixture.edit_config([](nlohmann::json& config) {
+    config["model_type"] = "mixtral";
+    config["architectures"] = {"MixtralForCausalLM"};
+    config["num_local_experts"] = 3;
+    config["num_experts_per_tok"] = 2;
+    config["sliding_window"] = nullptr;
+  });
+  mixture.edit_weights([](test::WeightsFile& weights) {
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+      for (const auto& [dense_name, name] :
+           {std::pair("gate_proj", "w1"), std::pair("up_proj", "w3"), std::pair("down_proj", "w2")}) {
+        const std::string stored = prefix + "mlp." + dense_name + ".weight";
+        for (int expert = 0; expert < 3; ++expert) {
+          const std::string expert_prefix = prefix + "block_sparse_moe.experts." + std::to_string(expert) + ".";
+          weights.header[expert_prefix + name + ".weight"] = weights.header.at(stored);
+        }
+        weights.header.erase(stored);
+      }
+      const std::string router = prefix + "block_sparse_moe.gate.weight";
+      weights.add(router, std::vector<float>(std::size_t{3} * 24, 0.0F));
+      weights.header[router]["shape"] = {3, 24};
+    }
+  });
+  const TopSlopes one = top_slopes(dense);
+  const TopSlopes several = top_slopes(mixture);
+  ASSERT_EQ(one.above.size(), one.below.size());
+  ASSERT_EQ(one.below.size(), several.below.size());
+  float largest = 0.0F;
+  for (std::size_t i = 0; i < one.below.size(); ++i) {
+    EXPECT_NEAR(several.above[i], one.above[i], 1e-6F);
+    const float through = one.below[i] - one.above[i];
+    EXPECT_NEAR(several.below[i] - several.above[i], through / 2.0F, 1e-6F) << i;
+    largest = std::max(largest, std::abs(through));
+  }
+  EXPECT_GT(largest, 1e-3F);
 }
 
 }  // namespace

@@ -72,6 +72,10 @@ class SameAsProgram(PackageTest):
             for key, value in other.items():
                 if isinstance(value, float):
                     self.assertAlmostEqual(one[key], value, places=4)
+                elif key == "others":
+                    self.assertEqual([o["index"] for o in one[key]], [o["index"] for o in value])
+                    found_logits, logits = ([o["logit"] for o in others] for others in (one[key], value))
+                    np.testing.assert_allclose(found_logits, logits, atol=1e-4)
                 elif key != "against":
                     self.assertEqual(one[key], value)
 

@@ -1,7 +1,7 @@
 // Settings in words, the same in the settings cards, in captions of saved pictures and on printed pages.
 import table from "../../../attnflow/attribution/setting_words.json";
 import { hasTarget } from "./mixings";
-import type { Target } from "./document";
+import type { GenerationFields, Target } from "./document";
 import type { Recipe } from "./recipe";
 import type { Report } from "./report";
 
@@ -64,12 +64,21 @@ export function targetWords({ document }: Report, target: Target | undefined = d
   return target.title ?? labels.map((label) => `“${label}”`).join(" rather than ");
 }
 
+/** " rather than the next ten": what generated tokens are compared with, each with its own; "" for nothing. */
+function contrastOfEach({ tokens }: GenerationFields): string {
+  const against = tokens[0]?.target?.against;
+  if (!against) return "";
+  if (against.index !== undefined) return " rather than its runner-up";
+  const others = against.others?.length ?? 0;
+  return ` rather than the next ${others === 10 ? "ten" : String(others)}`;
+}
+
 /** "relevance for the next token “Angie” rather than “Yvette”": what the layers' matrices are made of; "" for attention. */
 export function mixingWords(report: Report): string {
   const { name, weights, rule } = report.mixing;
   if (name === "attention") return "";
   const { target, generation } = report.document;
-  const each = generation ? ", for each token rather than the next ten" : "";
+  const each = generation ? `, for each token${contrastOfEach(generation)}` : "";
   const of = !hasTarget(report.mixing) ? "" : target ? ` for ${targetWords(report)}` : each;
   if (rule === "added") return `${weights}${of}; identity added, for flow, rows divided by their sums`;
   return `${weights}${of}${rule === "added-normalized" ? "; identity added, rows divided by their sums" : ""}`;
