@@ -24,4 +24,10 @@ void GgufGradients::attention_gradients(const TextInput& input, const ScoreTarge
   made().attention_gradients(input, target, sink, rule);
 }
 
+void GgufGradients::attention_gradients_of_each(const TextInput& input, std::span<const ScoreTarget> targets,
+                                                std::span<AttentionGradientSink* const> sinks,
+                                                const BatchOptions& options) {
+  made().attention_gradients_of_each(input, targets, sinks, options);
+}
+
 }  // namespace attnflow

@@ -25,6 +25,8 @@ class GgufGradients : public Gradients<TextInput> {
                                              const BatchOptions& options) override;
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override;
+  void attention_gradients_of_each(const TextInput& input, std::span<const ScoreTarget> targets,
+                                   std::span<AttentionGradientSink* const> sinks, const BatchOptions& options) override;
   bool takes_embeddings() const override { return true; }  // the torch decoder supports them
   void prepare() override { made(); }
 

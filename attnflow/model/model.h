@@ -1,12 +1,14 @@
 // Defines what a model is and how to run one. attnflow/model/model_files.h finds and loads models.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -89,6 +91,14 @@ struct ModelInfo {
 struct TextInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
   std::vector<std::int64_t> type_ids;  // [n]; empty: all 0
+
+  TextInput up_to(std::size_t position) const {
+    const auto first = [&](const std::vector<std::int64_t>& all) {
+      const std::size_t count = std::min(position + 1, all.size());
+      return std::vector<std::int64_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+    };
+    return {first(ids), first(type_ids)};
+  }
 };
 
 // Input to a vision model: an image of shape [channels, height, width], normalized as the model's
@@ -202,6 +212,21 @@ class Gradients {
   // the same input, regardless of the number of threads.
   virtual void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
                                    BackwardRule rule = BackwardRule::kGradient) = 0;
+
+  // The same for several targets of a text in which a token depends on those before it alone: targets[k], whose
+  // position is given, gets what it would get for the text up to there, and its layers go to sinks[k]. A backend that
+  // shares the passes among targets computes the same up to rounding. Uses the rule, progress (in targets) and
+  // stop_token of `options`. Throws Cancelled.
+  virtual void attention_gradients_of_each(const Input& input, std::span<const ScoreTarget> targets,
+                                           std::span<AttentionGradientSink* const> sinks, const BatchOptions& options) {
+    if constexpr (std::is_same_v<Input, TextInput>) {
+      for (std::size_t k = 0; k < targets.size(); ++k) {
+        if (options.stop_token.stop_requested()) throw Cancelled();
+        attention_gradients(input.up_to(targets[k].position.value()), targets[k], *sinks[k], options.rule);
+        if (options.progress) options.progress(k + 1, targets.size());
+      }
+    }
+  }
 };
 
 template <typename Input>

@@ -129,23 +129,28 @@ std::unique_ptr<AttentionSource> GenerationSource::uniform() const {
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes) {
-  std::vector<std::shared_ptr<AttentionSource>> sources(targets.size());
-  std::vector<std::optional<double>> shares(targets.size());
-  gradients_of(model);  // made once, by this thread
-  ParallelOptions own_parallel = parallel;
-  // The engine has its own threads: ours are at most as many as there are processors.
-  own_parallel.threads = std::min(resolve_threads(parallel.threads), resolve_threads(0));
-  if (parallel.progress) parallel.progress(0, targets.size());
-  parallel_for(targets.size(), own_parallel, [&](std::size_t t, std::size_t) {
-    const std::size_t seen = targets[t].position.value_or(0) + 1;
-    TextInput input;
-    input.ids.assign(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(seen));
+  std::vector<std::unique_ptr<GraphOfGradientsSink>> graphs;
+  std::vector<AttentionGradientSink*> sinks;
+  std::vector<ScoreTarget> scores;
+  for (const ReportTarget& target : targets) {
+    const std::size_t seen = target.position.value() + 1;
     ResolvedMixing own = mixing;
     std::erase_if(own.mixing.mask_columns, [seen](std::size_t column) { return column >= seen; });
-    TargetGraph found = target_graph(model, input, targets[t], own, parallel.stop_token);
-    shares[t] = found.negative_share;
-    sources[t] = std::make_shared<GraphSource>(std::move(found.graph), /*causal=*/true);
-  });
+    graphs.push_back(gradients_sink(model.info().layers, own));
+    sinks.push_back(graphs.back().get());
+    scores.push_back(score_target(target));
+  }
+  const TextInput input = TextInput{ids, {}}.up_to(targets.back().position.value());
+  if (parallel.progress) parallel.progress(0, targets.size());
+  gradients_of(model).attention_gradients_of_each(
+      input, scores, sinks,
+      {.rule = backward_rule(mixing.kind), .progress = parallel.progress, .stop_token = parallel.stop_token});
+  std::vector<std::shared_ptr<AttentionSource>> sources;
+  std::vector<std::optional<double>> shares;
+  for (const std::unique_ptr<GraphOfGradientsSink>& graph : graphs) {
+    shares.push_back(graph->negative_share());
+    sources.push_back(std::make_shared<GraphSource>(graph->take(), /*causal=*/true));
+  }
   // The mean over all tokens: either all have a share or none.
   std::optional<double> mean;
   for (const std::optional<double>& share : shares) {

@@ -92,8 +92,8 @@ class GenerationSource : public AttentionSource {
 
 // The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `ids`:
 // prompt and generated tokens. Each target's position chose its token and sees the ids up to it, as does its source;
-// sources are in the order of targets. Each target takes about four passes over those positions, shared out among
-// threads, and O(L n^2) memory. Progress is in targets. Throws as target_graph(), and Cancelled.
+// sources are in the order of targets. The backend may share passes among them; a target costs at most about four
+// over its positions, and O(L n^2) memory. Progress is in targets. Throws as target_graph(), and Cancelled.
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);

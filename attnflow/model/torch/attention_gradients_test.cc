@@ -136,6 +136,53 @@ TEST(AttentionGradients, AgreeWithAutograd) {
   EXPECT_GE(decoders, 18U);
 }
 
+// Targets at every position, some of them twice, so that batches have texts of several lengths and there are several.
+std::vector<GradientStack> each_position(const Case& one, BackwardRule rule, std::size_t threads) {
+  const auto model = ModelFiles(test::golden_folder(one.family) / one.model).load_decoder({.threads = threads});
+  std::vector<ScoreTarget> targets;
+  const std::size_t positions = one.text.ids.size();
+  for (std::size_t at = 0; at < 2 * positions; ++at) {
+    targets.push_back(one.target);
+    targets.back().position = (at * 7) % positions;
+    targets.back().kind = ScoreTarget::Kind::kLogitDifference;
+  }
+  std::vector<GradientStack> stacks(targets.size(), GradientStack(model->info().layers));
+  std::vector<AttentionGradientSink*> sinks;
+  for (GradientStack& stack : stacks) sinks.push_back(&stack);
+  std::vector<std::size_t> done;
+  const auto progress = [&](std::size_t count, std::size_t all) {
+    EXPECT_EQ(all, targets.size());
+    done.push_back(count);
+  };
+  gradients_of<TextInput>(*model).attention_gradients_of_each(one.text, targets, sinks,
+                                                              {.rule = rule, .progress = progress});
+  EXPECT_EQ(*std::max_element(done.begin(), done.end()), targets.size());
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    EXPECT_TRUE(stacks[k].complete());
+    GradientStack alone(model->info().layers);
+    gradients_of<TextInput>(*model).attention_gradients(one.text.up_to(*targets[k].position), targets[k], alone, rule);
+    EXPECT_EQ(stacks[k].shape, alone.shape);
+    EXPECT_LE(largest_difference(stacks[k].attention, alone.attention), 2e-6);
+    EXPECT_LE(largest_difference(stacks[k].gradient, alone.gradient), 1e-5 * std::max(1.0, largest(alone.gradient)));
+  }
+  return stacks;
+}
+
+TEST(AttentionGradients, OfManyTargetsAreThoseOfEach) {
+  std::size_t decoders = 0;
+  for (const Case& one : golden_cases()) {
+    if (one.family != "decoders" || one.number != 0) continue;
+    SCOPED_TRACE(one.model);
+    for (const BackwardRule rule : {BackwardRule::kGradient, BackwardRule::kAttnLrp}) {
+      const std::vector<GradientStack> first = each_position(one, rule, 1);
+      const std::vector<GradientStack> second = each_position(one, rule, 2);
+      for (std::size_t k = 0; k < first.size(); ++k) EXPECT_EQ(first[k].gradient, second[k].gradient);
+    }
+    ++decoders;
+  }
+  EXPECT_GE(decoders, 5U);
+}
+
 TEST(AttentionGradients, AttentionIsThatOfTheModel) {
   for (const Case& one : golden_cases()) {
     SCOPED_TRACE(one.model + ", case " + std::to_string(one.number));

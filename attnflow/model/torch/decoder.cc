@@ -4,7 +4,9 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -290,7 +292,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
         if (worker != 0) at::init_num_threads();
         const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
-        gradients[i] = differentiate(inputs[i].ids, targets[i], nullptr, options.rule, options.stop_token, given);
+        gradients[i] = differentiate(inputs[i].ids, {{targets[i]}}, options.rule, options.stop_token, given).front();
       });
     });
     return gradients;
@@ -302,7 +304,33 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
                            BackwardRule rule) override {
     check_text_input(info_, input);
     check_target(info_, target, input.ids.size());
-    internal::on_one_thread([&] { differentiate(input.ids, target, &sink, rule); });
+    internal::on_one_thread([&] { differentiate(input.ids, {{target, &sink, input.ids.size()}}, rule); });
+  }
+
+  void attention_gradients_of_each(const TextInput& input, std::span<const ScoreTarget> targets,
+                                   std::span<AttentionGradientSink* const> sinks,
+                                   const BatchOptions& options) override {
+    check_text_input(info_, input);
+    std::vector<SunkTarget> asked;
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+      check_target(info_, targets[k], input.ids.size());
+      asked.push_back({targets[k], sinks[k], targets[k].position.value() + 1});
+    }
+    const auto groups = groups_of(asked);
+    internal::on_one_thread([&] {
+      const std::size_t threads = keeps_ == internal::DecoderTensors::Keep::kAll ? threads_ : 1;
+      std::atomic<std::size_t> done = 0;
+      std::mutex telling;
+      parallel_for(groups.size(), {.threads = threads, .stop_token = options.stop_token},
+                   [&](std::size_t g, std::size_t worker) {
+                     if (worker != 0) at::init_num_threads();
+                     const std::span<const std::int64_t> ids(input.ids.data(), groups[g].back().tokens);
+                     differentiate(ids, groups[g], options.rule, options.stop_token);
+                     const std::size_t all = done += groups[g].size();
+                     const std::scoped_lock lock(telling);
+                     if (options.progress) options.progress(all, targets.size());
+                   });
+    });
   }
 
  private:
@@ -315,13 +343,32 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     ProgressFunction progress = {};  // in tokens
   };
 
-  // Returns the gradient of a target with respect to the first layer's input and, with a `sink`, to the attention of
-  // every layer: all query heads, including keys that a query does not see, whose weight is 0. Replaces the ids'
-  // embedding by `given` if that is not null. Runs on the calling thread.
-  InputGradient differentiate(std::span<const std::int64_t> ids, const ScoreTarget& target, AttentionGradientSink* sink,
-                              BackwardRule rule, const std::stop_token& stop_token = {},
-                              const Tensor<float>* given = nullptr) const {
-    const std::size_t position = target.position.value_or(reading_position(info_, ids));
+  struct SunkTarget {
+    ScoreTarget target;
+    AttentionGradientSink* sink = nullptr;
+    std::size_t tokens = 0;  // that the sink gets
+  };
+
+  // Targets that share passes: as many, in the order of their positions, as have a limited number of rows in all. So
+  // the bits of results do not depend on the number of threads.
+  static std::vector<std::vector<SunkTarget>> groups_of(std::vector<SunkTarget> targets) {
+    constexpr std::size_t kRows = 512;
+    std::stable_sort(targets.begin(), targets.end(),
+                     [](const SunkTarget& a, const SunkTarget& b) { return a.tokens < b.tokens; });
+    std::vector<std::vector<SunkTarget>> groups;
+    for (const SunkTarget& one : targets) {
+      if (groups.empty() || (groups.back().size() + 1) * one.tokens > kRows) groups.emplace_back();
+      groups.back().push_back(one);
+    }
+    return groups;
+  }
+
+  // Returns the gradient of each target with respect to the first layer's input and, with sinks, passes them those with
+  // respect to the attention of every layer: all query heads, including keys that a query does not see, whose weight is
+  // 0. Replaces the ids' embedding by `given` if that is not null. Runs on the calling thread.
+  std::vector<InputGradient> differentiate(std::span<const std::int64_t> ids, const std::vector<SunkTarget>& targets,
+                                           BackwardRule rule, const std::stop_token& stop_token = {},
+                                           const Tensor<float>* given = nullptr) const {
     internal::AutogradOps ops;
     ops.causal = true;
     tensors_.turn(ops, 0, ids.size());
@@ -334,12 +381,23 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       ops.tap = tap;
       return internal::run_layer(ops, *tensors_.layers.get(layer, next), layer, x);
     };
-    model.value = [&](const at::Tensor& x) { return tensors_.value(ops, target, x[0][to_signed(position)]); };
+    std::vector<internal::LayeredTarget> asked;
+    for (const SunkTarget& one : targets) {
+      const std::size_t position = one.target.position.value_or(reading_position(info_, ids));
+      asked.push_back(
+          {.value = [&, position](
+                        const at::Tensor& x) { return tensors_.value(ops, one.target, x[0][to_signed(position)]); },
+           .sink = one.sink,
+           .tokens = one.tokens});
+    }
     const c10::NoGradGuard no_gradients;  // differentiate_layers() enables them where needed
     at::Tensor embedding = tensors_.embed(ids, 0);
     if (given != nullptr) internal::replace_embedding(embedding[0], *given);
-    const internal::LayeredGradient found = internal::differentiate_layers(model, embedding, sink, stop_token);
-    return {found.value, to_host(embedding[0]), to_host(found.gradient[0])};
+    std::vector<InputGradient> results;
+    for (const internal::LayeredGradient& found : internal::differentiate_layers(model, embedding, asked, stop_token)) {
+      results.push_back({found.value, to_host(embedding[0]), to_host(found.gradient[0])});
+    }
+    return results;
   }
 
   // Returns logits [positions, vocabulary]. On failure, clears the sequence, because its layers may differ in length.

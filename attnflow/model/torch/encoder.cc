@@ -209,8 +209,11 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
         ops.tap = tap;
         return forward.layer(layer, given);
       };
-      model.value = [&](const at::Tensor& top) { return value_at(forward, forward.finish(top), target, tokens); };
-      internal::differentiate_layers(model, x, &sink);
+      const internal::LayeredTarget asked = {
+          .value = [&](const at::Tensor& top) { return value_at(forward, forward.finish(top), target, tokens); },
+          .sink = &sink,
+          .tokens = static_cast<std::size_t>(x.size(1))};
+      internal::differentiate_layers(model, x, {&asked, 1});
     });
   }
 

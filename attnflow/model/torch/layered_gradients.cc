@@ -13,73 +13,93 @@ namespace attnflow::internal {
 
 namespace {
 
-at::Tensor as_heads(const at::Tensor& weights) {
-  return on_host(weights.reshape({-1, weights.size(-2), weights.size(-1)}));
+// Of one target, for its tokens: [H, tokens, tokens].
+at::Tensor as_heads(const at::Tensor& weights, std::int64_t tokens) {
+  const at::Tensor heads = weights.reshape({-1, weights.size(-2), weights.size(-1)});
+  return on_host(heads.narrow(1, 0, tokens).narrow(2, 0, tokens).contiguous());
+}
+
+at::Tensor first_rows(const at::Tensor& x, std::int64_t tokens) { return on_host(x.narrow(0, 0, tokens)); }
+
+// The inputs of each layer, and the last layer's output.
+std::vector<at::Tensor> run_forward(const LayeredModel& model, const at::Tensor& input,
+                                    const std::stop_token& stop_token) {
+  const c10::NoGradGuard no_gradients;
+  std::vector<at::Tensor> inputs = {input};
+  for (std::size_t layer = 0; layer < model.layers; ++layer) {
+    if (stop_token.stop_requested()) throw Cancelled();
+    const bool is_last = layer + 1 == model.layers;  // it is the first to run again
+    inputs.push_back(model.run_layer(layer, inputs.back(), nullptr, is_last ? std::nullopt : std::optional(layer + 1)));
+  }
+  return inputs;
+}
+
+void send_layer(const LayeredModel& model, std::size_t layer, std::span<const LayeredTarget> targets,
+                const at::Tensor& leaf, const LayerTap& tap, const std::vector<at::Tensor>& gradients) {
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    const std::int64_t tokens = to_signed(targets[k].tokens);
+    const std::int64_t place = to_signed(k);
+    const at::Tensor attention = as_heads(tap.weights[place], tokens);
+    at::Tensor slope = as_heads(gradients[1][place], tokens);
+    // This is the gradient of the product of attention and values, of which half reached the weights.
+    if (model.rule == BackwardRule::kAttnLrp) slope = slope * 2.0;
+    const at::Tensor residual = first_rows(leaf.detach()[place], tokens);
+    const at::Tensor output_gradient = first_rows(gradients[2][place], tokens);
+    targets[k].sink->layer({.layer = layer + 1,
+                            .attention = view_of(attention),
+                            .attention_gradient = view_of(slope),
+                            .residual = view_of(residual),
+                            .output_gradient = view_of(output_gradient)});
+  }
 }
 
 }  // namespace
 
-LayeredGradient differentiate_layers(const LayeredModel& model, const at::Tensor& input, AttentionGradientSink* sink,
-                                     const std::stop_token& stop_token) {
-  std::vector<at::Tensor> inputs = {input};  // of each layer, and the last layer's output
-  {
-    const c10::NoGradGuard no_gradients;
-    for (std::size_t layer = 0; layer < model.layers; ++layer) {
-      if (stop_token.stop_requested()) throw Cancelled();
-      const bool is_last = layer + 1 == model.layers;  // it is the first to run again
-      inputs.push_back(
-          model.run_layer(layer, inputs.back(), nullptr, is_last ? std::nullopt : std::optional(layer + 1)));
-    }
+std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, const at::Tensor& input,
+                                                  std::span<const LayeredTarget> targets,
+                                                  const std::stop_token& stop_token) {
+  std::vector<at::Tensor> inputs = run_forward(model, input, stop_token);
+  const c10::AutoGradMode with_gradients(true);
+  std::vector<LayeredGradient> results;
+  std::vector<at::Tensor> tops;
+  const at::Tensor stream = inputs.back().detach();
+  inputs.pop_back();
+  for (const LayeredTarget& target : targets) {
+    const at::Tensor leaf = stream.detach().requires_grad_(true);
+    const at::Tensor value = target.value(leaf);
+    tops.push_back(torch::autograd::grad({value}, {leaf}).front());
+    results.push_back({value.item<double>(), tops.back()});
+    if (target.sink == nullptr) continue;
+    const at::Tensor rows = first_rows(stream[0], to_signed(target.tokens));
+    const at::Tensor slope = first_rows(tops.back()[0], to_signed(target.tokens));
+    target.sink->top(view_of(rows), view_of(slope));
   }
-
-  const c10::AutoGradMode gradients(true);
-  const auto leaf_of = [&] {  // removes the topmost input from the list
-    at::Tensor leaf = inputs.back().detach().requires_grad_(true);
-    inputs.pop_back();
-    return leaf;
-  };
-  at::Tensor leaf = leaf_of();
-  const at::Tensor value = model.value(leaf);
-  LayeredGradient result;
-  result.value = value.item<double>();
-  at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
-  if (sink != nullptr) {
-    const at::Tensor stream = on_host(leaf.detach()[0]);
-    const at::Tensor slope = on_host(gradient[0]);
-    sink->top(view_of(stream), view_of(slope));
-    if (!sink->wants_layers()) {
-      result.gradient = gradient;
-      return result;
-    }
-  }
+  const bool has_sinks = !targets.empty() && targets.front().sink != nullptr;
+  if (targets.empty() || (has_sinks && !targets.front().sink->wants_layers())) return results;
+  at::Tensor gradient = at::cat(tops);
+  tops.clear();
   for (std::size_t layer = model.layers; layer-- > 0;) {
     if (stop_token.stop_requested()) throw Cancelled();
-    leaf = leaf_of();
+    const at::Tensor x = inputs.back();
+    inputs.pop_back();
+    const at::Tensor leaf =
+        (targets.size() == 1 ? x : x.repeat({to_signed(targets.size()), 1, 1})).detach().requires_grad_(true);
     LayerTap tap;
     const std::optional<std::size_t> next = layer == 0 ? std::nullopt : std::optional(layer - 1);
-    at::Tensor output = model.run_layer(layer, leaf, sink == nullptr ? nullptr : &tap, next);
-    if (sink == nullptr) {
+    at::Tensor output = model.run_layer(layer, leaf, has_sinks ? &tap : nullptr, next);
+    if (!has_sinks) {
       gradient = torch::autograd::grad({output}, {leaf}, {gradient}).front();
       continue;
     }
     const std::vector<at::Tensor> all = torch::autograd::grad({output}, {leaf, tap.weights, tap.output}, {gradient});
     gradient = all[0];
     output.reset();  // and with it the layer's intermediate results
-    const at::Tensor attention = as_heads(tap.weights);
-    at::Tensor slope = as_heads(all[1]);
-    tap = {};
-    // This is the gradient of the product of attention and values, of which half reached the weights.
-    if (model.rule == BackwardRule::kAttnLrp) slope = slope * 2.0;
-    const at::Tensor residual = on_host(leaf[0]);
-    const at::Tensor output_gradient = on_host(all[2][0]);
-    sink->layer({.layer = layer + 1,
-                 .attention = view_of(attention),
-                 .attention_gradient = view_of(slope),
-                 .residual = view_of(residual),
-                 .output_gradient = view_of(output_gradient)});
+    tap.output.reset();
+    tap.weights = tap.weights.detach();
+    send_layer(model, layer, targets, leaf, tap, all);
   }
-  result.gradient = gradient;
-  return result;
+  for (std::size_t k = 0; k < results.size(); ++k) results[k].gradient = gradient.narrow(0, to_signed(k), 1);
+  return results;
 }
 
 at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
