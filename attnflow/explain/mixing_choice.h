@@ -45,7 +45,7 @@ struct DefaultQuestion {
 };
 
 struct DefaultFacts {
-  std::uint64_t parameters = 0;
+  std::uint64_t parameters = 0;  // by which a token is multiplied
   bool has_terms = false;
   std::function<bool()> has_gradients = {};  // called only if gradients would be used
 };

@@ -275,6 +275,9 @@ DecoderWeights find_decoder_weights(const DecoderConfig& config, std::shared_ptr
   info.multi_label = config.multi_label;
   info.padding = config.padding;
   info.parameters = checkpoint->parameters();
+  constexpr std::size_t kMaps = 3;  // of an expert
+  info.idle_parameters =
+      config.layers * (config.experts - config.chosen_experts) * kMaps * config.hidden * config.intermediate;
   weights.checkpoint = std::move(checkpoint);
   return weights;
 }

@@ -26,7 +26,7 @@ void choose(Settings& settings, Model& model, DefaultQuestion question, std::vec
   const ModelInfo& info = model.info();
   question.predicts = question.predicts && has_target(info);
   choose_mixing(settings,
-                {.parameters = info.parameters,
+                {.parameters = info.active_parameters(),
                  .has_terms = model.has_terms(),
                  .has_gradients = [&] { return can_prepare(model.gradients()); }},
                 question, notes);

@@ -62,7 +62,7 @@ class Scorer {
   bool checks(std::size_t t) const {
     const std::vector<std::size_t>& wanted = options_.check_tokens;
     if (!wanted.empty()) return std::binary_search(wanted.begin(), wanted.end(), t);
-    return asked_ || agreement_is_cheap(decoder_.info().parameters, tokens_, groups_.size());
+    return asked_ || agreement_is_cheap(decoder_.info().active_parameters(), tokens_, groups_.size());
   }
 
   // About the prediction that chose a token: for the prompt's tokens, or for all before it.

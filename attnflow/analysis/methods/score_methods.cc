@@ -75,7 +75,7 @@ void score_methods(Report& report, const Question& question) {
   std::size_t tokens = 0;
   for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
   std::optional<BlankOut> blanked;
-  if (question.blanked && (asked || agreement_is_cheap(question.model.info().parameters, tokens, n, work))) {
+  if (question.blanked && (asked || agreement_is_cheap(question.model.info().active_parameters(), tokens, n, work))) {
     blanked = blank_out(question);
   }
   for (const Method method : report.settings.methods) {

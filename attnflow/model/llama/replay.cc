@@ -45,6 +45,8 @@ void ScoreRecorder::refuse(std::size_t layer, const std::string& found) const {
                  source_, found, layer);
 }
 
+const ggml_tensor* softmax_sinks(const ggml_tensor& node) { return node.src[2]; }
+
 void ScoreRecorder::scores(std::size_t layer, const ggml_tensor& node) {
   if (layer == 0 || layer > layers_.size()) refuse(layer, "scores of a layer that does not exist");
   LayerScores& scores = layers_[layer - 1];

@@ -37,7 +37,7 @@ struct LayerScores {
 };
 
 // The learned sinks of a softmax node, one for each head: scores that belong to no token. Null: none.
-inline const ggml_tensor* softmax_sinks(const ggml_tensor& node) { return node.src[2]; }
+const ggml_tensor* softmax_sinks(const ggml_tensor& node);
 
 // Collects the scores of a sequence run from its start; in every chunk and layer, checks that the last row
 // can be recomputed.

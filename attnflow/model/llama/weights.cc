@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using internal::GgufHeader;
+using internal::GgufTensor;
 using internal::quote_name;
 
 constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digits
@@ -119,6 +120,19 @@ ModelInfo info_of(const llama_model& model, const GgufFile& file) {
   return info;
 }
 
+// The numbers of the experts that a token does not pass.
+std::size_t idle_experts(const GgufHeader& header, const ModelInfo& info) {
+  const std::size_t experts = setting(header, info.architecture, "expert_count", 0);
+  const std::size_t used = setting(header, info.architecture, "expert_used_count", experts);
+  if (used >= experts) return 0;
+  std::size_t numbers = 0;
+  for (const GgufTensor& tensor : header.tensors) {
+    if (tensor.name.find("_exps.") == std::string::npos) continue;
+    numbers += checked_product(std::vector<std::size_t>(tensor.extents.begin(), tensor.extents.end())).value_or(0);
+  }
+  return std::min(info.parameters, numbers) / experts * (experts - used);
+}
+
 // An estimate: some architectures store less.
 std::size_t cache_row_of(const GgufHeader& header, const ModelInfo& info) {
   const std::size_t width = info.hidden / info.heads;
@@ -140,6 +154,7 @@ LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   check_kind(*weights.model, weights.source);
   weights.info = info_of(*weights.model, file);
   for (ModelNote& note : unsaid_llama_notes(*weights.model, file.header)) weights.info.notes.push_back(std::move(note));
+  weights.info.idle_parameters = idle_experts(file.header, weights.info);
   weights.cache_row = cache_row_of(file.header, weights.info);
   return weights;
 }
