@@ -407,6 +407,7 @@ class Planner : ErrorsOf {
       unsupported("expected a rotary embedding that is not scaled, or linearly, or by YaRN, found the type {}",
                   quote_name(type));
     }
+    if (type == "none" && row_->stated_rotary) model_.config["rope_scaling"] = {{"rope_type", "default"}};
     if (has_long_rotary()) write_long_rotary(type == "linear");
     frequencies_ = find_tensor("rope_freqs.weight");
     if (frequencies_ == nullptr) return;

@@ -166,6 +166,8 @@ def settings_of(config, kind):
             settings[name] = value
     if kind in WINDOWED and config["sliding_window"]:
         settings["attention.sliding_window"] = config["sliding_window"]
+    if kind == "gpt_oss":
+        settings["expert_feed_forward_length"] = config["intermediate_size"]
     if kind == "gpt_neox":
         settings["use_parallel_residual"] = config["use_parallel_residual"]
     both = config.get("rope_parameters") or {}

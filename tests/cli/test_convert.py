@@ -203,6 +203,16 @@ class RefusedTest(ConvertTest):
         ):
             self.refuse(UNSUPPORTED, words, "model", GGUF / f"{name}.gguf", "-o", "made")
 
+    def test_sinks_that_are_no_tokens(self):
+        """gpt-oss has every method from its file, though it cannot become a folder."""
+        asked = ("explain", "The key to", "--model", GGUF / "gpt_oss.gguf", "--method", "raw,rollout,flow,attnlrp")
+        for mixing, has_note in (("attention", True), ("relevance", False), ("alti", False)):
+            self.run_program(*asked, "--mixing", mixing, "-o", f"{mixing}.json")
+            report = json.loads((self.folder / f"{mixing}.json").read_text())
+            shares = [note["values"]["share"] for note in report["notes"] if note["code"] == "learned-sinks"]
+            self.assertEqual(len(shares), has_note)
+            self.assertTrue(all(0.01 < share < 0.9 for share in shares))
+
     def test_what_has_no_place(self):
         for words, metadata, tensors in (
             (["blk.0.attn_q_norm.weight"], {}, {"blk.0.attn_q_norm.weight": np.ones(8, np.float32)}),

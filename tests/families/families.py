@@ -190,6 +190,7 @@ def attend_and_keep(
     mask: Any,
     scaling: float,
     softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     groups = query.shape[1] // key.shape[1]
@@ -197,7 +198,10 @@ def attend_and_keep(
     scores = query @ key.transpose(2, 3) * scaling
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    weights = torch.softmax(scores if mask is None else scores + mask, -1)
+    scores = scores if mask is None else scores + mask
+    if s_aux is not None:  # a sink for each head
+        scores = torch.cat([scores, s_aux.view(1, -1, 1, 1).expand(*scores.shape[:3], 1)], -1)
+    weights = torch.softmax(scores, -1)[..., : key.shape[2]]
     _kept.append((weights[0].detach(), value[0].detach()))
     return (weights @ value).transpose(1, 2).contiguous(), weights
 

@@ -1,6 +1,8 @@
 // Tests the llama backend on small random models, against transformers (tests/golden/gguf) and against itself.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "attnflow/model/llama/llama_for_test.h"
 
 namespace attnflow::decoder_test {
@@ -91,6 +93,24 @@ TEST_P(SmallModel, ReplaysItsRows) {
   expect_error(ErrorKind::kUsage, {"rows 5 to 5"}, [&] { replay->rows(1, 5, 5, sink); });
   decoder->append(Ids{3}, nullptr);
   expect_error(ErrorKind::kUsage, {"used since"}, [&] { replay->rows(1, 0, 1, sink); });
+}
+
+// A sink takes what the tokens do not get, in replays as well; attention itself is compared in tests/families.
+TEST(LlamaDecoder, LearnedSinksAreNoTokens) {
+  const auto decoder = load_small("gpt_oss");
+  Ids ids(40);  // more than the window
+  for (std::size_t t = 0; t < ids.size(); ++t) ids[t] = static_cast<std::int64_t>(5 + t * 7 % 60);
+  KeptRows rows;
+  decoder->append(ids, &rows);
+  for (std::size_t head = 0; head < rows.heads(); ++head) {
+    for (const std::size_t query : {0U, 7U, 39U}) {
+      const auto row = rows.row(1, head, query);
+      const double sum = std::accumulate(row.begin(), row.end(), 0.0);
+      EXPECT_GT(sum, 0.1);
+      EXPECT_LT(sum, 0.99);
+    }
+  }
+  test::expect_replay_agrees(*decoder, ids, 2e-6);
 }
 
 TEST(LlamaDecoder, AReplayKnowsThatItsDecoderIsGone) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -132,7 +133,12 @@ TEST(DecoderRelevance, ExpertsGetHalfOfWhatTheirSumGets) {
         const std::string stored = prefix + "mlp." + dense_name + ".weight";
         for (int expert = 0; expert < 3; ++expert) {
           const std::string expert_prefix = prefix + "block_sparse_moe.experts." + std::to_string(expert) + ".";
-          weights.header[expert_prefix + name + ".weight"] = weights.header.at(stored);
+          const std::string copy = expert_prefix + name + ".weight";
+          nlohmann::json entry = weights.header.at(stored);
+          const auto [begin, end] = entry.at("data_offsets").get<std::array<std::size_t, 2>>();
+          entry["data_offsets"] = {weights.data.size(), weights.data.size() + end - begin};
+          weights.data += weights.data.substr(begin, end - begin);
+          weights.header[copy] = entry;
         }
         weights.header.erase(stored);
       }
