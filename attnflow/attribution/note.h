@@ -63,7 +63,7 @@ enum class NoteCode : std::uint8_t {
   kNoPositiveAttention,
   kNegativeRelevance,
   kDefaultMixing,
-  kDefaultAttention,
+  kNotTheAnswer,
   kLearnedSinks,
   kAttentionSink,
   kAttentionSinkGenerated,  // likewise for a generation

@@ -199,6 +199,17 @@ std::string degenerate_advice(const Note& note) {
                                                             : "--start-layer or --mixing (or --discard)");
 }
 
+std::string not_the_answer_text(const Note& note) {
+  const std::string relevance =
+      note.find("time") == nullptr
+          ? "Relevance, which shows that, is not available for this model."
+          : fmt::format("Relevance, which shows that, would take about {} on two processors.", text_in(note, "time"));
+  return fmt::format(
+      "Not yet the answer: these values are built from {}. They show what the output token took in, not what the "
+      "prediction depends on. {}",
+      text_in(note, "mixing"), relevance);
+}
+
 std::string negative_relevance_text(const Note& note) {
   const NoteValue* const target = note.find("target");
   return fmt::format("{:.0f}% of the relevance argues against {} and is hidden.", 100.0 * share_in(note, "share"),
@@ -366,10 +377,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kNegativeRelevance, "negative-relevance", "share target?", negative_relevance_text},
     {Code::kDefaultMixing, "default-mixing", "mixing reason", "Built from {mixing}, not attention weights ({reason}).",
      "--mixing attention shows the paper's attention."},
-    {Code::kDefaultAttention, "default-attention", "",
-     "Built from attention weights, which rarely show what a prediction depends on: relevance, the default for "
-     "predictions, is not available for this model or would take long here.",
-     "--mixing relevance computes it anyway, or says why it cannot; --mixing alti needs no gradients."},
+    {Code::kNotTheAnswer, "not-the-answer", "mixing time?", not_the_answer_text,
+     "--mixing relevance computes it, or says why it cannot."},
     {Code::kLearnedSinks, "learned-sinks", "share",
      "{share:%} of the output token's attention goes to learned sinks, on average over layers. They are no tokens, so "
      "that the shares of all tokens sum to less than 1."},

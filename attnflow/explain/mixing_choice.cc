@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -23,20 +25,34 @@ bool asks_why(const Settings& settings, const DefaultQuestion& question) {
   return question.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
 }
 
+double work_of_relevance(const DefaultFacts& facts, const DefaultQuestion& question) {
+  return kPassesOfRelevance * 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens) *
+         static_cast<double>(question.predictions);
+}
+
+double work_limit(const DefaultQuestion& question) { return question.predictions > 1 ? kWorkOfMany : kWorkOfOne; }
+
 Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
   if (names_prediction(settings)) return Mixing::kRelevance;
   if (!asks_why(settings, question)) return Mixing::kAttention;
-  const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
-  const double limit = question.predictions > 1 ? kWorkOfMany : kWorkOfOne;
-  if (!question.as_it_runs && kPassesOfRelevance * pass * static_cast<double>(question.predictions) <= limit &&
-      facts.has_gradients()) {
+  if (!question.as_it_runs && work_of_relevance(facts, question) <= work_limit(question) && facts.has_gradients()) {
     return Mixing::kRelevance;
   }
   // Receptive fields of contributions are unknown while the model runs.
   const bool unknown =
       (question.predictions > 1 || question.as_it_runs) && settings.normalization == Normalization::kReceptiveField;
-  const bool is_short = kPassesOfContributions * pass <= kWorkOfOne;
-  return facts.has_terms && !unknown && is_short ? Mixing::kAlti : Mixing::kAttention;
+  const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
+  return facts.has_terms && !unknown && kPassesOfContributions * pass <= kWorkOfOne ? Mixing::kAlti
+                                                                                    : Mixing::kAttention;
+}
+
+// Which matrices are shown in place of relevance, and how long that would take, if that is the reason.
+Note not_the_answer(Mixing mixing, const DefaultFacts& facts, const DefaultQuestion& question) {
+  constexpr double kWorkOfASecond = kWorkOfOne / 60.0;
+  const double work = work_of_relevance(facts, question);
+  NoteValues values = {{"mixing", std::string(mixing_info(mixing).weights)}};
+  if (work > work_limit(question)) values.emplace("time", internal::about_time(work / kWorkOfASecond));
+  return {NoteCode::kNotTheAnswer, std::move(values)};
 }
 
 }  // namespace
@@ -67,15 +83,17 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
   if (settings.mixing != Mixing::kAuto) return;
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(facts, settings, question);
-  if (settings.mixing == Mixing::kAttention) {
-    if (asks_why(settings, question)) notes.emplace_back(NoteCode::kDefaultAttention);
+  const bool asked = for_target || asks_why(settings, question);
+  if (!asked) return;
+  if (settings.mixing != Mixing::kRelevance && !question.as_it_runs) {
+    notes.push_back(not_the_answer(settings.mixing, facts, question));
     return;
   }
+  if (settings.mixing == Mixing::kAttention) return;
   const char* const reason = for_target                              ? "because a target is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for predictions"
-                             : question.as_it_runs ? "the default where values are shown as the text is written"
-                                                   : "relevance, which shows more surely what the prediction depends "
-                                                     "on, is not available or would take long here";
+                                                                     : "the default where values are shown as the "
+                                                                       "text is written";
   notes.push_back({NoteCode::kDefaultMixing,
                    {{"mixing", std::string(mixing_info(settings.mixing).weights)}, {"reason", std::string(reason)}}});
 }

@@ -72,10 +72,11 @@ TEST_F(MixingChoiceOf, APrediction) {
   EXPECT_TRUE(noted(NoteCode::kDefaultMixing));
   facts.has_gradients = [] { return false; };
   EXPECT_EQ(chosen(), Mixing::kAlti);
-  EXPECT_TRUE(noted(NoteCode::kDefaultMixing));
+  EXPECT_TRUE(noted(NoteCode::kNotTheAnswer));
+  EXPECT_NE(notes.front().text.find("is not available for this model"), std::string::npos) << notes.front().text;
   facts.has_terms = false;
   EXPECT_EQ(chosen(), Mixing::kAttention);
-  EXPECT_TRUE(noted(NoteCode::kDefaultAttention));
+  EXPECT_TRUE(noted(NoteCode::kNotTheAnswer));
 }
 
 TEST_F(MixingChoiceOf, WorkThatTakesLong) {
@@ -87,9 +88,12 @@ TEST_F(MixingChoiceOf, WorkThatTakesLong) {
   };
   facts.parameters *= 2;
   EXPECT_EQ(chosen(), Mixing::kAttention);  // contributions take as long
+  EXPECT_TRUE(noted(NoteCode::kNotTheAnswer));
+  EXPECT_NE(notes.front().text.find("about 2 minutes on two processors"), std::string::npos) << notes.front().text;
   facts.parameters /= 2;
   question.as_it_runs = true;
   EXPECT_EQ(chosen(), Mixing::kAlti);
+  EXPECT_TRUE(noted(NoteCode::kDefaultMixing));
 }
 
 TEST_F(MixingChoiceOf, AState) {

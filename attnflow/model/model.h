@@ -74,7 +74,7 @@ struct ModelInfo {
   // that is not padding, or at the last token if this is absent.
   std::optional<std::int64_t> padding = {};
   std::size_t parameters = 0;
-  std::size_t idle_parameters = 0;  // of the experts that a token does not pass
+  std::size_t idle_parameters = 0;        // of the experts that a token does not pass
   std::optional<ImageInfo> image = {};    // set for a model that takes images; absent for a text model
   std::optional<TargetInfo> target = {};  // set for an encoder-decoder; max_tokens then limits the source
   GenerationDefaults generation = {};

@@ -66,14 +66,17 @@ class TableWriter {
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     for (const std::string& line : score_lines(report_)) paragraph(line);
+    std::vector<Note> notes = internal::notes_beside_agreement(report_);
+    const auto below = std::stable_partition(notes.begin(), notes.end(),
+                                             [](const Note& note) { return note.code == NoteCode::kNotTheAnswer; });
+    for (auto note = notes.begin(); note != below; ++note) paragraph(clean_line(note_text(*note, option_names_)));
+    notes.erase(notes.begin(), below);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
     agreement(internal::agreement_words(report_));
     if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
-    if (const std::vector<Note> notes = internal::notes_beside_agreement(report_); !notes.empty()) {
-      out_ += '\n';
-      for (const Note& note : notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
-    }
+    if (!notes.empty()) out_ += '\n';
+    for (const Note& note : notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
     return std::move(out_);
   }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace attnflow::internal {
 
 std::string percent(double share, int decimals) { return fmt::format("{:.{}f}%", 100.0 * share, decimals); }
@@ -30,6 +33,16 @@ std::string percent_range(double low, double high) {
 }
 
 std::string short_number(double value) { return fmt::format("{:.3g}", value); }
+
+std::string about_time(double seconds) {
+  constexpr double kMinute = 60.0;
+  constexpr double kManySeconds = 1.5 * kMinute;
+  constexpr double kManyMinutes = 90.0 * kMinute;
+  const auto whole = [](double number) { return static_cast<std::size_t>(std::lround(number)); };
+  if (seconds < kManySeconds) return counted(std::max(whole(seconds), std::size_t{1}), "second");
+  if (seconds < kManyMinutes) return counted(whole(seconds / kMinute), "minute");
+  return counted(whole(seconds / (kMinute * kMinute)), "hour");
+}
 
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

@@ -26,6 +26,9 @@ std::string percent_range(double low, double high);
 // Three significant digits: "0.0123", "1", "1.2e-05".
 std::string short_number(double value);
 
+// "20 seconds", "3 minutes", "2 hours": at least a second.
+std::string about_time(double seconds);
+
 // "1 token", "3 tokens". `noun` is a regular one, in the singular.
 std::string counted(std::size_t count, std::string_view noun);
 

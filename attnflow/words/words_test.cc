@@ -14,6 +14,15 @@ namespace {
 using namespace attnflow::internal;  // NOLINT(google-build-using-namespace): the module's whole interface
 using Lines = std::vector<std::string>;
 
+TEST(Numbers, TimesAreRoundOnes) {
+  EXPECT_EQ(about_time(0.2), "1 second");
+  EXPECT_EQ(about_time(20.4), "20 seconds");
+  EXPECT_EQ(about_time(89.0), "89 seconds");
+  EXPECT_EQ(about_time(130.0), "2 minutes");
+  EXPECT_EQ(about_time(80.0 * 60.0), "80 minutes");
+  EXPECT_EQ(about_time(100.0 * 60.0), "2 hours");
+}
+
 TEST(Numbers, SharesHaveOneForm) {
   EXPECT_EQ(percent(0.074), "7%");
   EXPECT_EQ(percent(0.074, 1), "7.4%");

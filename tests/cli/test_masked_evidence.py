@@ -5,7 +5,7 @@ import json
 import os
 import unittest
 
-from support import MODELS, CommandTest
+from support import BAD_FILE, MODELS, CommandTest
 
 BERT = str(MODELS / "bert_masked_lm_tied")
 BERT_BASE = os.environ.get("ATTNFLOW_BERT_BASE_DIR", "")
@@ -92,10 +92,10 @@ class MaskedEvidence(CommandTest):
         for columns, missing in ((("bad",), "one_prefix_word_good or good"), (("good", "swap"), "bad")):
             self.write(("the author is on [MASK] table", *columns, "author"), columns=("text", *columns, "evidence"))
             words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST]
-            self.assertIn(missing, self.run_program(*words, status=3).stderr)
+            self.assertIn(missing, self.run_program(*words, code=BAD_FILE).stderr)
         self.write(("the author is on [MASK] table", "", "author"), columns=("text", "good", "evidence"))
         words = ["evaluate", "evidence", "--model", BERT, "--data", "e.csv", *FAST]
-        self.assertIn("the right or the wrong word is empty: 1", self.run_program(*words, status=3).stderr)
+        self.assertIn("the right or the wrong word is empty: 1", self.run_program(*words, code=BAD_FILE).stderr)
 
     def test_the_table_names_mixings(self):
         self.write(("the author is on [MASK] table", "her", "it", "author"))

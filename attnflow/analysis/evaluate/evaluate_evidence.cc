@@ -268,8 +268,11 @@ class Measurement {
 
 void check_evidence_options(const EvidenceOptions& options) {
   check_mixings(options.mixings);
-  for (const Settings& settings : settings_of_mixings(options.settings, options.mixings)) validate(settings);
-  validate(options.settings);
+  // What a prediction is compared with means something even if only attention is evaluated: blank-out follows it.
+  Settings shared = options.settings;
+  shared.against = "auto";
+  for (const Settings& settings : settings_of_mixings(shared, options.mixings)) validate(settings);
+  validate(shared);
   require_aggregations(options.settings.methods, "this evaluation");
   const Settings usual;
   if (options.settings.column_mask != usual.column_mask || options.settings.normalization != usual.normalization ||

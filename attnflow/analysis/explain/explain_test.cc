@@ -292,7 +292,7 @@ TEST(ExplainText, AClassOfADecoderIsAtTheLastToken) {
   ExplainOptions options;
   options.settings.mixing = Mixing::kAuto;
   const Report report = explain(model, "the key", options);
-  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kDefaultAttention));  // it would be relevance if it had gradients
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kNotTheAnswer));  // it would be relevance if it had gradients
   EXPECT_EQ(report.output_token + 1, report.input.tokens.size());
   ASSERT_EQ(report.predictions.size(), 1U);
   EXPECT_EQ(report.predictions.front().kind, "classification");

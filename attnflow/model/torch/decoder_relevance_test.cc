@@ -131,7 +131,7 @@ TEST(DecoderRelevance, ExpertsGetHalfOfWhatTheirSumGets) {
       for (const auto& [dense_name, name] :
            {std::pair("gate_proj", "w1"), std::pair("up_proj", "w3"), std::pair("down_proj", "w2")}) {
         const std::string stored = prefix + "mlp." + dense_name + ".weight";
-        for (int expert = 0; expert < 3; ++expert) {
+        for (int expert = 1; expert < 3; ++expert) {
           const std::string expert_prefix = prefix + "block_sparse_moe.experts." + std::to_string(expert) + ".";
           const std::string copy = expert_prefix + name + ".weight";
           nlohmann::json entry = weights.header.at(stored);
@@ -140,7 +140,7 @@ TEST(DecoderRelevance, ExpertsGetHalfOfWhatTheirSumGets) {
           weights.data += weights.data.substr(begin, end - begin);
           weights.header[copy] = entry;
         }
-        weights.header.erase(stored);
+        weights.rename(stored, prefix + "block_sparse_moe.experts.0." + name + ".weight");
       }
       const std::string router = prefix + "block_sparse_moe.gate.weight";
       weights.add(router, std::vector<float>(std::size_t{3} * 24, 0.0F));

@@ -97,6 +97,18 @@ function WordsDiffer() {
   );
 }
 
+/** Where relevance would answer the question, and something else is shown, because it would take long here. */
+function NotTheAnswer() {
+  const { report } = useViewer();
+  const note = report.document.notes.find(({ code }) => code === "not-the-answer");
+  if (!note) return null;
+  return (
+    <p class="belief" id="not-the-answer" data-level="none">
+      <span class="level">{note.text}</span>
+    </p>
+  );
+}
+
 function LittleRanked() {
   const viewer = useViewer();
   const share = littleRanked(viewer);
@@ -173,6 +185,7 @@ export function Belief() {
       : `Not checked: the model predicts nothing that blanking ${what} could change.`;
   return (
     <div id="belief">
+      {!scored && <NotTheAnswer />}
       <FlowBelief />
       <WordsDiffer />
       <LittleRanked />

@@ -77,7 +77,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "default-mixing": {
     advice: inRecipe("“Mixing” above offers attention, as in the paper."),
   },
-  "default-attention": { advice: inRecipe("“Mixing” above offers other choices.") },
+  // Shown below the headline.
+  "not-the-answer": { applies: () => false },
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),

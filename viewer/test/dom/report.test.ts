@@ -360,6 +360,21 @@ describe("filters", () => {
     expect(sorted(ranked())).toEqual([0, 1, 2, 3, 4, 5, 7]);
   });
 
+  test("that are not yet the answer are said to be, below the headline alone", async () => {
+    const report = short().report;
+    const document = embeddedOf("", "short");
+    await openWhole(document);
+    expect(has("#not-the-answer")).toBe(false);
+    const note = {
+      code: "not-the-answer",
+      values: { mixing: "contributions (ALTI)" },
+      text: "Not yet the answer: so.",
+    };
+    await openWhole({ ...document, notes: [...report.notes, note] });
+    expect(text("#belief")).toContain("Not yet the answer: so.");
+    expect(texts("#notes li").join()).not.toContain("Not yet");
+  });
+
   test("that leave little to rank are said below the headline", async () => {
     const numbers = short();
     const values = numbers.row("rollout", 6, [6]) ?? [];
