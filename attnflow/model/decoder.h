@@ -51,13 +51,6 @@ class Decoder : public TextModel {
 
   // The tokenizer inside a GGUF model, valid for the decoder's lifetime; null if tokenizer files accompany the weights.
   virtual const TextCodec* codec() const { return nullptr; }
-
-  // Gradients from the engine, or those set by take_gradients().
-  Gradients<TextInput>* gradients() override { return gradients_.get(); }
-  void take_gradients(std::unique_ptr<Gradients<TextInput>> gradients) { gradients_ = std::move(gradients); }
-
- private:
-  std::unique_ptr<Gradients<TextInput>> gradients_;
 };
 
 }  // namespace attnflow

@@ -247,7 +247,7 @@ class ModelOf : public Model {
   virtual bool has_terms() const { return true; }
 
   // Returns null for a model without gradients, such as an encoder-decoder; gradients_of() reports that as an error. A
-  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (gguf_gradients.h).
+  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (gguf_decoder.h).
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 

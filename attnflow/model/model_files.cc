@@ -5,7 +5,7 @@
 #include "attnflow/files/extension.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/config_reader.h"
-#include "attnflow/model/gguf_gradients.h"
+#include "attnflow/model/gguf_decoder.h"
 #include "attnflow/model/model_input.h"
 
 namespace attnflow {
@@ -57,9 +57,7 @@ std::unique_ptr<VisionModel> ModelFiles::load_vision(const LoadOptions& options)
 std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) const {
   check_device(options.device);
   if (const auto* gguf = std::get_if<GgufFile>(&files_)) {
-    std::unique_ptr<Decoder> decoder = llama_backend().gguf(*gguf, options);
-    decoder->take_gradients(std::make_unique<GgufGradients>(*gguf, options));
-    return decoder;
+    return std::make_unique<GgufDecoder>(llama_backend().gguf(*gguf, options), *gguf, options);
   }
   if (const auto* both = std::get_if<EncoderDecoderWeights>(&files_)) {
     return torch_backend().encoder_decoder(*both, options);

@@ -4,7 +4,8 @@ every family that both engines run, saved by transformers and written as GGUF fi
     gguf_families.py [NAME]...      prints the table of GGUF files in docs/models.md, or some of its lines
 
 ATTNFLOW is the program, as in families.py. The comparison covers libllama's attention and the probability of its
-prediction, and each token's gradient times input, which the torch backend takes from the file's weights.
+prediction; each token's gradient times input, which the torch backend takes from the file's weights; and the
+contributions of every layer (`alti`), from libllama or, where it does not give them, from the torch backend.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class Outcome(NamedTuple):
     attention: float
     prediction: float
     gradient: float
+    contributions: float
 
 
 def architecture_of(name: str) -> str:
@@ -104,10 +106,13 @@ def compare(folder: Path, file: Path) -> Outcome:
     largest = float(np.abs(expected["gradient_x_input"]).max())
     if largest == 0:
         raise AssertionError(f"{file}: no gradient")
+    asked = ("explain", families.TEXT, "--force", "--mixing", "alti", "--method", "raw", "--output-token", "all")
+    written, read = (families.reported(model, *asked)[1]["raw"] for model in (folder, file))
     return Outcome(
         attention=float(np.abs(found["attention"] - expected["attention"]).max()),
         prediction=abs(choice["probability"] - likely["probability"]),
         gradient=float(np.abs(found["gradient_x_input"] - expected["gradient_x_input"]).max()) / largest,
+        contributions=float(np.abs(written - read).max()),
     )
 
 
@@ -121,7 +126,10 @@ def outcome_of(name: str, more: dict[str, Any] | None = None) -> Outcome:
 
 
 def table(names: list[str]) -> str:
-    lines = ["| architecture | model type | attention | probability | gradient |", "| --- | --- | --: | --: | --: |"]
+    lines = [
+        "| architecture | model type | attention | probability | gradient | contributions |",
+        "| --- | --- | --: | --: | --: | --: |",
+    ]
     for name in names:
         cells = [f"{one:.0e}" for one in outcome_of(name)]
         lines.append(f"| {architecture_of(name)} | {name} | {' | '.join(cells)} |")

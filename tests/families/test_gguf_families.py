@@ -26,6 +26,7 @@ class GgufFamiliesTest(unittest.TestCase):
         self.assertLess(found.attention, tolerance)
         self.assertLess(found.prediction, tolerance)
         self.assertLess(found.gradient, GRADIENTS)
+        self.assertLess(found.contributions, 2 * tolerance)
 
     def test_file_and_folder_agree(self):
         for name in GIVEN:
