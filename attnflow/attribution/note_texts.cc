@@ -380,8 +380,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kNotTheAnswer, "not-the-answer", "mixing time?", not_the_answer_text,
      "--mixing relevance computes it, or says why it cannot."},
     {Code::kLearnedSinks, "learned-sinks", "share",
-     "{share:%} of the output token's attention goes to learned sinks, on average over layers. They are no tokens, so "
-     "that the shares of all tokens sum to less than 1."},
+     "{share:%} of the attention goes to learned sinks, on average over layers. They are not tokens, so the tokens' "
+     "shares sum to less than 1."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
      "use it as an attention sink.",

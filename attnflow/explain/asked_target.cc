@@ -85,14 +85,6 @@ std::size_t token_at(const char* option, const std::string& asked, std::size_t t
                               tokens - 1, asked);
 }
 
-// "next10": 10; nothing for other texts.
-std::optional<std::size_t> next_of(std::string_view against) {
-  constexpr std::string_view kNext = "next";
-  if (!against.starts_with(kNext)) return std::nullopt;
-  const std::optional<std::size_t> count = internal::parse_number(against.substr(kNext.size()));
-  return count && *count > 0 ? count : std::nullopt;
-}
-
 // The names in a list, "his,her"; a name alone may have commas.
 std::vector<std::string> listed(const std::string& against, const TargetNames* names) {
   const std::string stripped = against.substr(std::min(against.size(), against.find_first_not_of(' ')));
@@ -150,6 +142,13 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
 }
 
 }  // namespace
+
+std::optional<std::size_t> next_of(std::string_view against) {
+  constexpr std::string_view kNext = "next";
+  if (!against.starts_with(kNext)) return std::nullopt;
+  const std::optional<std::size_t> count = internal::parse_number(against.substr(kNext.size()));
+  return count && *count > 0 ? count : std::nullopt;
+}
 
 std::string TargetNames::name(std::int64_t id) const {
   if (!of_class) return readable(id);

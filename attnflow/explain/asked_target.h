@@ -30,6 +30,9 @@ struct TargetNames {
   std::string name(std::int64_t id) const;
 };
 
+// "next10": 10; nothing for other texts.
+std::optional<std::size_t> next_of(std::string_view against);
+
 // Returns the class with this name (in any case, if none matches exactly), this number, or id:N (even if N is a name).
 std::optional<std::size_t> label_named(const std::string& label, const std::vector<std::string>& labels);
 

@@ -14,6 +14,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/sink_note.h"
+#include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/layers.h"
 
 namespace attnflow {
@@ -115,6 +116,22 @@ void note_generation_sink(Report& report) {
                 display_text(report.input, 0));
 }
 
+void note_learned_sinks(Report& report, const GenerationQuestion& question) {
+  const Settings& settings = report.settings;
+  if (!question.token_share || settings.mixing != Mixing::kAttention ||
+      settings.column_mask.kind != ColumnMask::Kind::kNone) {
+    return;
+  }
+  double missing = 0.0;
+  const std::size_t count = report.generation->tokens.size();
+  for (const std::size_t layer : settings.layers) {
+    for (std::size_t t = 0; t < count; ++t)
+      missing += 1.0 - question.token_share(layer, question.prompt_tokens - 1 + t);
+  }
+  missing /= static_cast<double>(settings.layers.size() * count);
+  if (missing > kRowSumTolerance) report.notes.push_back({NoteCode::kLearnedSinks, {{"share", missing}}});
+}
+
 void note_next_generation_sink(Report& report) {
   const Tensor<double>& values = report.rollout;
   const Settings& settings = report.settings;
@@ -211,6 +228,7 @@ void fill_generation(Report& report, const GenerationQuestion& question) {
     note_generation_sink(report);
     note_next_generation_sink(report);
   }
+  note_learned_sinks(report, question);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 

@@ -95,16 +95,15 @@ void note_learned_sinks(Report& report, const AttentionGraph& graph, std::size_t
   const bool accepted = std::any_of(report.notes.begin(), report.notes.end(),
                                     [](const Note& note) { return note.code == NoteCode::kAnyWeights; });
   if (graph.residual_rule != ResidualRule::kConvex || settings.mixing != Mixing::kAttention || accepted ||
-      settings.residual == 1.0 || settings.discard > 0.0 || settings.column_mask.kind != ColumnMask::Kind::kNone) {
+      settings.discard > 0.0 || settings.column_mask.kind != ColumnMask::Kind::kNone) {
     return;
   }
-  double missing = 0.0;
+  double missing = 0.0;  // the weights lack the residual
   for (std::size_t l = 0; l < graph.layers(); ++l) {
     const auto row = graph.weights[l][output].span();
     missing += (1.0 - std::accumulate(row.begin(), row.end(), 0.0)) / static_cast<double>(graph.layers());
   }
-  const double share = missing / (1.0 - settings.residual);
-  if (share > kRowSumTolerance) report.notes.push_back({NoteCode::kLearnedSinks, {{"share", share}}});
+  if (missing > kRowSumTolerance) report.notes.push_back({NoteCode::kLearnedSinks, {{"share", missing}}});
 }
 
 // Call before words are merged and values normalized.

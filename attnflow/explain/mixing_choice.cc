@@ -51,7 +51,8 @@ Note not_the_answer(Mixing mixing, const DefaultFacts& facts, const DefaultQuest
   constexpr double kWorkOfASecond = kWorkOfOne / 60.0;
   const double work = work_of_relevance(facts, question);
   NoteValues values = {{"mixing", std::string(mixing_info(mixing).weights)}};
-  if (work > work_limit(question)) values.emplace("time", internal::about_time(work / kWorkOfASecond));
+  if (work > work_limit(question) && facts.has_gradients())
+    values.emplace("time", internal::about_time(work / kWorkOfASecond));
   return {NoteCode::kNotTheAnswer, std::move(values)};
 }
 

@@ -50,7 +50,7 @@ struct DefaultFacts {
   std::function<bool()> has_gradients = {};  // called only if gradients would be used
 };
 
-// Replaces kAuto, with a note unless the choice is attention; a named mixing stays.
+// Replaces kAuto, with a note if a prediction is explained; a named mixing stays.
 void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQuestion& question,
                    std::vector<Note>& notes);
 

@@ -82,14 +82,17 @@ TEST_F(MixingChoiceOf, APrediction) {
 TEST_F(MixingChoiceOf, WorkThatTakesLong) {
   facts.parameters = static_cast<std::uint64_t>(kWorkOfOne / 8.0 / 10.0);
   EXPECT_EQ(chosen(), Mixing::kRelevance);
-  facts.has_gradients = [] {
-    ADD_FAILURE() << "gradients need not be prepared";
-    return true;
-  };
   facts.parameters *= 2;
   EXPECT_EQ(chosen(), Mixing::kAttention);  // contributions take as long
   EXPECT_TRUE(noted(NoteCode::kNotTheAnswer));
   EXPECT_NE(notes.front().text.find("about 2 minutes on two processors"), std::string::npos) << notes.front().text;
+  facts.has_gradients = [] { return false; };
+  EXPECT_EQ(chosen(), Mixing::kAttention);
+  EXPECT_NE(notes.front().text.find("is not available for this model"), std::string::npos) << notes.front().text;
+  facts.has_gradients = [] {
+    ADD_FAILURE() << "gradients need not be prepared";
+    return true;
+  };
   facts.parameters /= 2;
   question.as_it_runs = true;
   EXPECT_EQ(chosen(), Mixing::kAlti);

@@ -46,6 +46,8 @@ void refuse_decoder_variants(const ConfigReader& reader, const DecoderArchitectu
   refuse_unless("1", "decoder_sparse_step");
   refuse_unless("[]", "mlp_only_layers");
   refuse_unless("null", "clip_qkv");
+  refuse_unless("7.0", "swiglu_limit");
+  refuse_unless("1.702", "swiglu_alpha");
   reader.refuse_later_tokens();
   reader.refuse_what_none_runs();
   // LlamaForTokenClassification and the like have another head; GPT2LMHeadModel and LlamaModel have no "For".

@@ -7,9 +7,10 @@
 //   olmoe, gpt-oss
 // Where a file does not state a setting, libllama decides it: windows in all but every second (gemma2, gpt-oss), fourth
 // (cohere2) or sixth (gemma3) layer, rotation in all but every fourth (smollm3), scores divided by sqrt(hidden / heads)
-// in the largest Gemma 2 and 3. Two things are approximations there and exact here: GELU in gptneox and falcon, where
-// libllama has its tanh form; and phi3's window, which config.json keeps and libllama ignores, as do `settings` below.
-// Tensors keep their values but not their order:
+// in the largest Gemma 2 and 3. Three things are approximations there and exact here: GELU in gptneox and falcon, where
+// libllama has its tanh form; gpt-oss's rotary embedding, between whose limits, unrounded, YaRN scales; and phi3's
+// window, which config.json keeps and libllama ignores, as do `settings` below. Tensors keep their values but not their
+// order:
 //   llama, smollm3, granite   Rotary embedding rotates pairs of a query's (or key's) d numbers. GGUF stores a pair as
 //                             neighbors, (2i, 2i + 1), Hugging Face at (i, i + d/2): row h d + 2i + j of a query or key
 //                             matrix becomes row h d + j d/2 + i, for head h, i in [0, d/2), j in {0, 1}.

@@ -61,7 +61,9 @@ std::string aggregation_title(const Report& report, Method method) {
   }
   const MixingInfo& mixing = mixing_info(report.settings.mixing);
   if (mixing.mixing != Mixing::kAttention) span += fmt::format(" over {}", mixing.weights);
-  if (mixing.has_target()) span += ", each" + contrast_of_each(report);
+  if (const std::string contrast = contrast_of_each(report); mixing.has_target() && !contrast.empty()) {
+    span += ", each" + contrast;
+  }
   return fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
 }
 
@@ -137,7 +139,9 @@ std::vector<std::string> closing_lines(const Report& report, const std::vector<C
         "Excluded from the rankings: {}{}.", rules,
         shares ? fmt::format("; they hold {} of the prompt's share", percent(contents.front().excluded_share)) : ""));
   }
-  for (const Note& note : report.notes) lines.push_back("Note: " + clean_line(note_text(note, names)));
+  for (const Note& note : report.notes) {
+    if (note.code != NoteCode::kNotTheAnswer) lines.push_back("Note: " + clean_line(note_text(note, names)));
+  }
   return lines;
 }
 
@@ -152,6 +156,9 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
     for (const std::string& line : wrapped_lines(text, width, {.ellipsis = ellipsis})) out += line + "\n";
   };
   paragraph(model_line(report));
+  for (const Note& note : report.notes) {
+    if (note.code == NoteCode::kNotTheAnswer) paragraph(clean_line(note_text(note, options.option_names)));
+  }
   for (const Content& content : contents) {
     paragraph(content.title + (content.has_share
                                    ? " The column \"prompt\" holds the prompt's share; the rest falls on generated "

@@ -216,6 +216,10 @@ double excluded_share(const Report& report, const std::vector<double>& values) {
 }
 
 bool rows_sum_to_one(const Report& report) {
+  if (std::any_of(report.notes.begin(), report.notes.end(),
+                  [](const Note& note) { return note.code == NoteCode::kLearnedSinks; })) {
+    return false;
+  }
   const ColumnMask::Kind mask = report.settings.column_mask.kind;
   return mask == ColumnMask::Kind::kNone || (mask == ColumnMask::Kind::kFirst && report.input.tokens.size() > 1);
 }

@@ -211,7 +211,17 @@ class RefusedTest(ConvertTest):
             report = json.loads((self.folder / f"{mixing}.json").read_text())
             shares = [note["values"]["share"] for note in report["notes"] if note["code"] == "learned-sinks"]
             self.assertEqual(len(shares), has_note)
-            self.assertTrue(all(0.01 < share < 0.9 for share in shares))
+            if has_note:
+                self.run_program(*asked, "--mixing", mixing, "-o", "a.npz")
+                raw = np.load(self.folder / "a.npz")["raw"]
+                self.assertAlmostEqual(shares[0], 1 - raw[:, -1].sum() / len(raw), places=6)
+                self.assertGreater(shares[0], 0.01)
+
+    def test_sinks_in_a_generation(self):
+        asked = ("generate", "The key to", "--model", GGUF / "gpt_oss.gguf", "--mixing", "attention", "-n", "3")
+        said = " ".join(self.run_program(*asked, "--ignore-end").stdout.split())
+        self.assertIn("goes to learned sinks", said)
+        self.assertNotIn("the rest falls on generated tokens", said)
 
     def test_what_has_no_place(self):
         for words, metadata, tensors in (

@@ -274,6 +274,18 @@ LONGROPE = {
 EXPERTS = {"num_local_experts": 6, "num_experts": 6, "num_experts_per_tok": 2}
 # Weights so large that sinks take much, and some gates reach their limit.
 GPT_OSS = EXPERTS | {"sliding_window": 6, "initializer_range": 0.8, "rope_parameters": YARN | {"truncate": False}}
+# The limits between which pairs are scaled, 2.6 and 5.6, are not rounded.
+UNROUNDED = {
+    "head_dim": 16,
+    "rope_parameters": {
+        "rope_type": "yarn",
+        "rope_theta": 10000.0,
+        "factor": 4.0,
+        "original_max_position_embeddings": 4096,
+        "beta_fast": 32.0,
+        "truncate": False,
+    },
+}
 FALCON = {"without": ("head_dim",), "values": "query_key_value"}
 DECODERS = {
     name: Family(name, **more)
@@ -290,7 +302,7 @@ DECODERS = {
         "qwen3_moe raw": {"given": EXPERTS | {"moe_intermediate_size": 40, "norm_topk_prob": False}},
         "mixtral": {"given": EXPERTS | {"sliding_window": 6}},
         "olmoe": {"given": EXPERTS, "without": ("head_dim",)},
-        "gpt_oss": {"given": GPT_OSS},
+        "gpt_oss": {"given": GPT_OSS | UNROUNDED},
         "smollm3": {},
         "granite": {
             "given": {

@@ -300,7 +300,7 @@ def gemma2(folder):
 
 
 def refused(folder):
-    """Models that libllama loads and attnflow must refuse: no attention, another direction, a learned sink."""
+    """Models without expected arrays: two to be refused (no attention, another direction), one with learned sinks."""
     _, metadata = byte_level_tokenizer()
     vocabulary = len(metadata["tokenizer.ggml.tokens"])
     random = np.random.RandomState(4)

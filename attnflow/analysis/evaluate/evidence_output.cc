@@ -10,6 +10,7 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
@@ -56,6 +57,8 @@ std::string explained(const EvidenceReport& report) {
   if (against == "auto" && report.has_wrong) return what + " rather than the wrong one";
   if (against == "rest") return what + " rather than all others";
   if (against == "auto" || against == "next10") return what + " rather than the next ten";
+  if (against == "next1") return what + " rather than the runner-up";
+  if (const auto next = next_of(against)) return fmt::format("{} rather than the next {}", what, *next);
   return fmt::format("{} rather than '{}'", what, clean_line(against));
 }
 

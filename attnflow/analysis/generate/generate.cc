@@ -427,12 +427,17 @@ void fill_values(Decoder& decoder, const GenerateOptions& options, const Generat
   const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
     return sink.first_share(layer, position);
   };
+  const FirstShare token_share = [&](std::size_t layer, std::size_t position) {
+    const std::span<const double> row = sink.raw(layer, position);
+    return std::accumulate(row.begin(), row.end(), 0.0);
+  };
   const bool has_target = options.settings.has_target();
   try {
     fill_generation(report, {.prompt_tokens = prompt.ids.size(),
                              .words = prompt.words,
                              .sources = sources_of(decoder, options, sink, prompt, report),
                              .first_share = decoder.info().target ? FirstShare() : first_share,
+                             .token_share = decoder.info().target ? FirstShare() : token_share,
                              .generated_columns = options.generated_columns,
                              .flow_tokens = options.flow_tokens,
                              .threads = options.threads,

@@ -35,7 +35,8 @@ constexpr std::size_t kMaxFiles = 10000;  // the library's names have five digit
 }
 
 // Checks the other files of a split model, whose headers are as hostile as the first.
-void check_further_files(const GgufHeader& header, const fs::path& first, StoredMatrices& matrices) {
+void check_further_files(const GgufHeader& header, const fs::path& first, StoredMatrices& matrices,
+                         std::vector<GgufTensor>& tensors) {
   const std::int64_t count = header.number("split.count").value_or(1);
   if (count <= 1) return;
   if (static_cast<std::uint64_t>(count) > kMaxFiles)
@@ -50,7 +51,9 @@ void check_further_files(const GgufHeader& header, const fs::path& first, Stored
   std::vector<char> path(first.string().size() + 32);
   for (int number = 1; number < files; ++number) {
     llama_split_path(path.data(), path.size(), prefix.data(), number, files);
-    add_matrices(path.data(), internal::read_gguf(path.data()), matrices);
+    const GgufHeader further = internal::read_gguf(path.data());
+    add_matrices(path.data(), further, matrices);
+    tensors.insert(tensors.end(), further.tensors.begin(), further.tensors.end());
   }
 }
 
@@ -121,12 +124,12 @@ ModelInfo info_of(const llama_model& model, const GgufFile& file) {
 }
 
 // The numbers of the experts that a token does not pass.
-std::size_t idle_experts(const GgufHeader& header, const ModelInfo& info) {
+std::size_t idle_experts(const GgufHeader& header, const std::vector<GgufTensor>& tensors, const ModelInfo& info) {
   const std::size_t experts = setting(header, info.architecture, "expert_count", 0);
   const std::size_t used = setting(header, info.architecture, "expert_used_count", experts);
   if (used >= experts) return 0;
   std::size_t numbers = 0;
-  for (const GgufTensor& tensor : header.tensors) {
+  for (const GgufTensor& tensor : tensors) {
     if (tensor.name.find("_exps.") == std::string::npos) continue;
     numbers += checked_product(std::vector<std::size_t>(tensor.extents.begin(), tensor.extents.end())).value_or(0);
   }
@@ -149,12 +152,13 @@ LlamaWeights load_llama_weights(const GgufFile& file, bool copy) {
   weights.source = file.path.string();
   check_header(file.header, weights.source);
   add_matrices(file.path, file.header, weights.matrices);
-  check_further_files(file.header, file.path, weights.matrices);
+  std::vector<GgufTensor> tensors = file.header.tensors;
+  check_further_files(file.header, file.path, weights.matrices, tensors);
   weights.model = load(file.path, copy);
   check_kind(*weights.model, weights.source);
   weights.info = info_of(*weights.model, file);
   for (ModelNote& note : unsaid_llama_notes(*weights.model, file.header)) weights.info.notes.push_back(std::move(note));
-  weights.info.idle_parameters = idle_experts(file.header, weights.info);
+  weights.info.idle_parameters = idle_experts(file.header, tensors, weights.info);
   weights.cache_row = cache_row_of(file.header, weights.info);
   return weights;
 }

@@ -4,7 +4,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -319,16 +318,16 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const auto groups = groups_of(asked);
     internal::on_one_thread([&] {
       const std::size_t threads = keeps_ == internal::DecoderTensors::Keep::kAll ? threads_ : 1;
-      std::atomic<std::size_t> done = 0;
+      std::size_t done = 0;
       std::mutex telling;
       parallel_for(groups.size(), {.threads = threads, .stop_token = options.stop_token},
                    [&](std::size_t g, std::size_t worker) {
                      if (worker != 0) at::init_num_threads();
                      const std::span<const std::int64_t> ids(input.ids.data(), groups[g].back().tokens);
                      differentiate(ids, groups[g], options.rule, options.stop_token);
-                     const std::size_t all = done += groups[g].size();
                      const std::scoped_lock lock(telling);
-                     if (options.progress) options.progress(all, targets.size());
+                     done += groups[g].size();
+                     if (options.progress) options.progress(done, targets.size());
                    });
     });
   }
@@ -349,15 +348,16 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     std::size_t tokens = 0;  // that the sink gets
   };
 
-  // Targets that share passes: as many, in the order of their positions, as have a limited number of rows in all. So
-  // the bits of results do not depend on the number of threads.
-  static std::vector<std::vector<SunkTarget>> groups_of(std::vector<SunkTarget> targets) {
-    constexpr std::size_t kRows = 512;
+  // Targets that share passes, in the order of their positions: as many as have a limited number of rows in all if
+  // weights are made for each pass, and else one, so that threads share them. The bits of results do not depend on the
+  // number of threads.
+  std::vector<std::vector<SunkTarget>> groups_of(std::vector<SunkTarget> targets) const {
+    const std::size_t rows = keeps_ == internal::DecoderTensors::Keep::kAll ? 0 : 512;
     std::stable_sort(targets.begin(), targets.end(),
                      [](const SunkTarget& a, const SunkTarget& b) { return a.tokens < b.tokens; });
     std::vector<std::vector<SunkTarget>> groups;
     for (const SunkTarget& one : targets) {
-      if (groups.empty() || (groups.back().size() + 1) * one.tokens > kRows) groups.emplace_back();
+      if (groups.empty() || (groups.back().size() + 1) * one.tokens > rows) groups.emplace_back();
       groups.back().push_back(one);
     }
     return groups;

@@ -97,7 +97,7 @@ function WordsDiffer() {
   );
 }
 
-/** Where relevance would answer the question, and something else is shown, because it would take long here. */
+/** Where relevance would answer the question, and something else is shown, because it would take long or is not available. */
 function NotTheAnswer() {
   const { report } = useViewer();
   const note = report.document.notes.find(({ code }) => code === "not-the-answer");

@@ -124,6 +124,7 @@ export class GenerationReport extends Report {
     const prompt = this.promptShare(array, layers, output);
     if (prompt === null) return null;
     if (output === this.m - 1) return 0;
+    if (this.document.notes.some(({ code }) => code === "learned-sinks")) return null;
     // Rows of raw and rollout, and of every normalized method, sum to 1 over prompt and generated tokens.
     return Math.min(1, Math.max(0, 1 - prompt));
   }
