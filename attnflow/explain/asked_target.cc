@@ -115,6 +115,8 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
   } else if (const auto next = next_of(against)) {
     target.against = Against::kNext;
     target.next = *next;
+  } else if (against == "next0") {
+    throw internal::usage_error("--against: expected at least one after next, such as next10, found next0");
   } else if (against != "none") {
     target.against = Against::kLabels;
     const std::vector<std::string> parts = listed(against, names);

@@ -91,7 +91,7 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
     return;
   }
   if (settings.mixing == Mixing::kAttention) return;
-  const char* const reason = for_target                              ? "because a target is named"
+  const char* const reason = for_target                              ? "because a prediction is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for predictions"
                                                                      : "the default where values are shown as the "
                                                                        "text is written";

@@ -101,6 +101,7 @@ class DefaultMixingTest(CommandTest):
         self.assertEqual((len(others), others), (10, sorted(others, reverse=True)))
         one = self.report(*words, "--against", "next1")["target"]["against"]
         self.assertEqual(one["index"], ten["others"][0]["index"])
+        self.refuse(USAGE, ["at least one after next", "found next0"], *words, "--against", "next0")
         self.refuse(USAGE, ["'none'", "stands alone"], *words, "--against", "id:7,none")
         self.refuse(USAGE, ["each token once"], *words, "--against", "id:7,id:8,id:7")
         self.refuse(USAGE, ["other than --target"], *words, "--target", "id:7", "--against", "id:8,id:7")

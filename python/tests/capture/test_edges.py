@@ -309,7 +309,7 @@ class Users(EdgesTest):
         self.assertEqual(caught.exception.kind, "unsupported_model")
         usual = llama.explain(check=False)
         self.assertEqual(usual.settings["mixing"], "attention")
-        self.assertTrue(any("relevance, the default for predictions, is not available" in note for note in usual.notes))
+        self.assertTrue(any("is not available for this model" in note for note in usual.notes))
 
         attnflow.register_layer(
             Another,
