@@ -86,8 +86,9 @@ void add_evidence_task(CLI::App& evaluate) {
   add_whole_number(task, "--seed", options.seed, "Random seed for sampling and resampling");
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
-                              "Other scores to rank by: blank-out, gradient, gradient-x-input, attnlrp, logit, "
-                              "alti-logit, integrated-gradients; comma-separated"))
+                              "Other scores to rank by: blank-out, check (a decoder's: tokens replaced by what could "
+                              "have stood there), gradient, gradient-x-input, attnlrp, logit, alti-logit, "
+                              "integrated-gradients; comma-separated"))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);
   add_whole_number(task, "--threads", options.threads,

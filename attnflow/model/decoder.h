@@ -27,6 +27,9 @@ class Decoder : public TextModel {
 
   virtual std::size_t length() const = 0;
   virtual void clear() = 0;
+  // Takes back all tokens after the first `length`, so that others can be appended in their place. Throws Error(kUsage)
+  // if there are fewer, and if that would leave a part of an encoder-decoder's source.
+  virtual void rewind(std::size_t length) = 0;
   // Reserves room for `tokens` tokens in total (at most the model's number of positions), so that a lack of memory
   // shows before the work begins. Otherwise room grows with the sequence. Throws Error(kOther), which gives the size.
   virtual void reserve(std::size_t tokens) = 0;

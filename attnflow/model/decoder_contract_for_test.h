@@ -153,6 +153,25 @@ inline void expect_parts_agree(Decoder& decoder, const Ids& ids, const std::vect
   }
 }
 
+// Expects what is appended after a rewind to be what is appended to the tokens that were kept, and replays made before
+// to have ended.
+inline void expect_rewinds(Decoder& decoder, const Ids& ids, DecoderTolerance tolerance) {
+  for (const std::size_t kept : {ids.size() - 1, ids.size() / 2, std::size_t{1}, std::size_t{0}}) {
+    Ids other(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept));
+    const Ids rest = {ids[ids.size() - 1], ids[0], ids[1]};
+    other.insert(other.end(), rest.begin(), rest.end());
+    decoder.clear();
+    const Tensor<float> expected = decoder.append(other, nullptr);
+    decoder.clear();
+    decoder.append(ids, nullptr);
+    decoder.rewind(kept);
+    EXPECT_EQ(decoder.length(), kept);
+    expect_close(decoder.append(rest, nullptr), expected, tolerance.logits);
+    EXPECT_EQ(decoder.length(), other.size());
+  }
+  expect_error(ErrorKind::kUsage, {"at most"}, [&] { decoder.rewind(ids.size() + 5); });
+}
+
 // Expects the same bits with and without a sink, also for a token after `ids`.
 inline void expect_looking_changes_nothing(Decoder& decoder, const Ids& ids) {
   const auto logits = [&](AttentionSink* sink) {

@@ -36,6 +36,7 @@ class GgufDecoder final : public Decoder, public Gradients<TextInput> {
 
   std::size_t length() const override { return running_->length(); }
   void clear() override;
+  void rewind(std::size_t length) override { running_->rewind(length); }
   void reserve(std::size_t tokens) override { running_->reserve(tokens); }
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override;

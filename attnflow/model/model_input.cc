@@ -54,6 +54,11 @@ void check_pixel_input(const ModelInfo& info, const PixelInput& input, const Run
   check_positions(options, input_tokens(info, input));
 }
 
+void check_rewind(std::size_t length, std::size_t kept) {
+  if (kept <= length) return;
+  internal::fail(ErrorKind::kUsage, "expected to keep at most the sequence's {} tokens, found {}", length, kept);
+}
+
 void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids) {
   if (ids.empty()) throw Error(ErrorKind::kUsage, "the input is empty: expected at least one token");
   if (length > info.max_tokens || ids.size() > info.max_tokens - length) {

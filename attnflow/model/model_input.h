@@ -18,6 +18,9 @@ std::size_t input_tokens(const ModelInfo& info, const PixelInput& input);
 // sequence would exceed info.max_tokens; Error(kBadFile) for an id outside the vocabulary: the wrong tokenizer.
 void check_ids(const ModelInfo& info, std::size_t length, std::span<const std::int64_t> ids);
 
+// Throws Error(kUsage) for a sequence of `length` tokens that is to keep more.
+void check_rewind(std::size_t length, std::size_t kept);
+
 // Checks a whole sequence and the positions whose logits are requested. Throws as above; Error(kUsage) if the type ids
 // and the ids differ in length or a position is outside the input; Error(kBadFile) for a type id from `token_types` on
 // (architectures with fewer than two ignore type ids); and, for a decoder's positions, as check_decoder_head() does.

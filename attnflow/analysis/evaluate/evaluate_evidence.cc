@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/check/replacement_check.h"
 #include "attnflow/analysis/evaluate/evidence_question.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/blank_token.h"
@@ -28,6 +29,7 @@
 #include "attnflow/evaluate/evidence_rank.h"
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/graph/layers.h"
+#include "attnflow/model/decoder.h"
 #include "attnflow/model/sampling.h"
 
 namespace attnflow {
@@ -38,6 +40,7 @@ constexpr std::array kVariants = {EvidenceVariant::kPlain, EvidenceVariant::kRec
 
 // Scores outside the graph that are ranked with their sign.
 constexpr std::array<std::string_view, 4> kSigned = {"attnlrp", "logit", "alti-logit", "integrated-gradients"};
+constexpr std::string_view kCheck = "check";
 constexpr std::array<std::string_view, 3> kUnsigned = {"blank-out", "gradient", "gradient-x-input"};
 
 struct WordValues {
@@ -224,6 +227,7 @@ class Measurement {
       }
       return values;
     }
+    if (score == kCheck) return drops();
     if (std::find(kSigned.begin(), kSigned.end(), score) != kSigned.end()) return signed_scores(parse_method(score));
     if (gradient_of_ != question_) {
       const ScoreTarget target = with_probabilities(target_);
@@ -237,6 +241,23 @@ class Measurement {
     for (std::size_t w = 0; w < words; ++w) {
       for (const std::size_t piece : question_->words[w]) values[w] += pieces[piece];
     }
+    return values;
+  }
+
+  // Of the check: the words whose replacement the prediction survives least come first.
+  std::vector<double> drops() {
+    Decoder* const decoder = model_.decoder();
+    if (decoder == nullptr) {
+      throw internal::model_error(
+          "--scores check: expected a decoder, whose own predictions give the replacements, found {}",
+          model_.info().name);
+    }
+    std::vector<bool> wanted(question_->words.size(), false);
+    for (const std::size_t w : question_->ranked) wanted[w] = true;
+    const ReplacementCheck found = check_by_replacement(*decoder, codec_, question_->input.ids, target_,
+                                                        question_->words, wanted, {.stop_token = options_.stop_token});
+    std::vector<double> values;
+    for (const PlaceDrop& place : found.places) values.push_back(place.drop);
     return values;
   }
 
@@ -283,6 +304,7 @@ void check_evidence_options(const EvidenceOptions& options) {
   }
   std::vector<std::string> names(kUnsigned.begin(), kUnsigned.end());
   names.insert(names.end(), kSigned.begin(), kSigned.end());
+  names.emplace_back(kCheck);
   for (const std::string& score : options.scores) {
     if (std::find(names.begin(), names.end(), score) != names.end()) continue;
     throw Error(ErrorKind::kUsage, internal::not_among("--scores", names, score));

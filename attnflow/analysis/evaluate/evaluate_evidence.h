@@ -26,6 +26,8 @@
 //     gradient-x-input         |gradient x embedding|, summed over the pieces
 //     blank-out                |change of that difference| when the word's pieces become the end-of-text token, or a
 //                              masked language model's unknown token
+//     check                    a decoder's drop when a word is replaced by what could have stood there
+//                              (analysis/check/replacement_check.h)
 //     attnlrp, logit, alti-logit, integrated-gradients
 //                              signed scores for the difference of logits (attribution/methods.h)
 //     random                   the expectation of a random order

@@ -14,6 +14,7 @@
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
+#include "attnflow/attribution/probabilities.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/random.h"

@@ -85,6 +85,7 @@ class ScriptedDecoder : public Decoder {
   const AttentionStack& stack() const { return stack_; }
   std::size_t length() const override { return length_; }
   void clear() override { length_ = 0; }
+  void rewind(std::size_t length) override { length_ = length; }
   void reserve(std::size_t tokens) override { reserved = tokens; }
 
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink, const std::stop_token& stop) override {

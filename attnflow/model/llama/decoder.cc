@@ -61,6 +61,12 @@ void LlamaDecoder::clear() {
   session_.clear();
 }
 
+void LlamaDecoder::rewind(std::size_t length) {
+  check_rewind(session_.length(), length);
+  ++*uses_;
+  session_.rewind(length);
+}
+
 void LlamaDecoder::reserve(std::size_t tokens) {
   ++*uses_;  // a replay's keys may move
   session_.reserve(std::min(tokens, weights_.info.max_tokens), {});

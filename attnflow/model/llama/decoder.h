@@ -35,6 +35,7 @@ class LlamaDecoder : public Decoder {
   std::size_t length() const override { return session_.length(); }
   void reserve(std::size_t tokens) override;
   void clear() override;
+  void rewind(std::size_t length) override;
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token = {}) override;
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,

@@ -66,6 +66,12 @@ TEST_P(SmallModel, ThreadsChangeNothing) {
       pass, std::string(GetParam()) == "llama" ? std::vector<std::size_t>{2, 3} : std::vector<std::size_t>{2});
 }
 
+TEST_P(SmallModel, Rewinds) {
+  Ids ids = golden_ids(GetParam());
+  ids.resize(60);  // more than a window
+  test::expect_rewinds(*load_small(GetParam()), ids, gguf_tolerance(GetParam()));
+}
+
 TEST_P(SmallModel, LookingChangesNothing) {
   test::expect_looking_changes_nothing(*load_small(GetParam()), golden_ids(GetParam()));
 }

@@ -124,6 +124,25 @@ void LlamaSession::clear() {
   chunks_.clear();
 }
 
+void LlamaSession::rewind(std::size_t length) {
+  if (length == length_) return;
+  if (length == 0) return clear();
+  const auto first = static_cast<llama_pos>(length);
+  if (!llama_memory_seq_rm(llama_get_memory(context_.get()), kSequence, first, -1)) {
+    internal::fail(ErrorKind::kOther, "{}: libllama could not take back the tokens after the first {}", weights_.source,
+                   length);
+  }
+  length_ = length;
+  if (!has_window_) return;
+  ids_.resize(length);
+  std::size_t kept = 0;
+  std::erase_if(chunks_, [&](std::size_t& count) {
+    count = std::min(count, length - kept);
+    kept += count;
+    return count == 0;
+  });
+}
+
 void LlamaSession::reserve(std::size_t positions, const std::stop_token& stop_token) {
   if (positions <= positions_ && context_) return;
   if (length_ == 0 || !has_window_) return move_to_more_room(positions);

@@ -33,6 +33,7 @@ class LlamaSession {
   bool is_causal() const { return llama_get_causal_attn(context_.get()); }
 
   void clear();
+  void rewind(std::size_t length);  // at most length()
   // Makes room for `positions` positions. The contents are preserved bitwise: copied or, in models with a sliding
   // window, whose cache the library does not expose in full, recomputed. Throws as the constructor and append() do, and
   // then clears the sequence.

@@ -245,6 +245,12 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     ++sequence_->uses;
   }
 
+  void rewind(std::size_t length) override {
+    check_rewind(sequence_->length, length);
+    sequence_->length = length;
+    ++sequence_->uses;
+  }
+
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override {
     check_ids(info_, sequence_->length, ids);

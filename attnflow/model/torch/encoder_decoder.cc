@@ -172,6 +172,15 @@ class TorchEncoderDecoder final : public Decoder {
   bool has_terms() const override { return false; }
   std::size_t length() const override { return source_tokens_ + target_tokens_; }
   void clear() override { source_tokens_ = target_tokens_ = 0; }
+  void rewind(std::size_t length) override {
+    check_rewind(this->length(), length);
+    if (length != 0 && length <= source_tokens_) {
+      internal::fail(ErrorKind::kUsage, "expected to keep the whole source of {} tokens and more, or nothing, found {}",
+                     source_tokens_, length);
+    }
+    if (length == 0) return clear();
+    target_tokens_ = length - source_tokens_;
+  }
   // The memory for the source depends only on the source.
   void reserve(std::size_t tokens) override {
     const std::size_t positions = std::min(tokens, info_.target->max_tokens);
