@@ -238,6 +238,18 @@ def evidence_runs(program, arguments, prefix, *words):
     return runs
 
 
+def evidence_rows(run):
+    """The cells that are compared, by what a row is called: aggregations of the last layer as they are, and scores."""
+    rows = {}
+    last = run["model"]["layers"]
+    for cell in run["cells"]:
+        if cell["mixing"] is None:
+            rows["chance" if cell["method"] == "random" else cell["method"]] = cell
+        elif cell["layer"] == last and cell["variant"] == "as it is":
+            rows[f"{cell['method']} over {cell['mixing']}"] = cell
+    return rows
+
+
 def read_json(path):
     return json.loads(Path(path).read_text(encoding="utf-8"))
 

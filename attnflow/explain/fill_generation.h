@@ -27,7 +27,7 @@ struct GenerationQuestion {
   // The share of W_l[position], as the mean over heads before any step, on position 0. `layer` counts from 1. Empty for
   // an encoder-decoder, whose source gathers no attention on its first token.
   std::function<double(std::size_t layer, std::size_t position)> first_share = {};
-  // What all of W_l[position] sums to, over attention without a mask: less than 1 with learned sinks. Empty: unknown.
+  // The sum of W_l[position] over attention without a mask: less than 1 with learned sinks. Empty: unknown.
   std::function<double(std::size_t layer, std::size_t position)> token_share = {};
   bool generated_columns = false;             // also keep values on generated tokens
   std::vector<std::size_t> flow_tokens = {};  // generated tokens to compute flow for; empty: all

@@ -25,9 +25,12 @@ bool asks_why(const Settings& settings, const DefaultQuestion& question) {
   return question.predicts && settings.wants_aggregation() && !is_about_attention(settings, question);
 }
 
+double work_of_pass(const DefaultFacts& facts, const DefaultQuestion& question) {
+  return 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
+}
+
 double work_of_relevance(const DefaultFacts& facts, const DefaultQuestion& question) {
-  return kPassesOfRelevance * 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens) *
-         static_cast<double>(question.predictions);
+  return kPassesOfRelevance * work_of_pass(facts, question) * static_cast<double>(question.predictions);
 }
 
 double work_limit(const DefaultQuestion& question) { return question.predictions > 1 ? kWorkOfMany : kWorkOfOne; }
@@ -41,9 +44,8 @@ Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const
   // Receptive fields of contributions are unknown while the model runs.
   const bool unknown =
       (question.predictions > 1 || question.as_it_runs) && settings.normalization == Normalization::kReceptiveField;
-  const double pass = 2.0 * static_cast<double>(facts.parameters) * static_cast<double>(question.tokens);
-  return facts.has_terms && !unknown && kPassesOfContributions * pass <= kWorkOfOne ? Mixing::kAlti
-                                                                                    : Mixing::kAttention;
+  const bool is_short = kPassesOfContributions * work_of_pass(facts, question) <= kWorkOfOne;
+  return facts.has_terms && !unknown && is_short ? Mixing::kAlti : Mixing::kAttention;
 }
 
 // Which matrices are shown in place of relevance, and how long that would take, if that is the reason.

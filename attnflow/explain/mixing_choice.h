@@ -47,7 +47,7 @@ struct DefaultQuestion {
 struct DefaultFacts {
   std::uint64_t parameters = 0;  // by which a token is multiplied
   bool has_terms = false;
-  std::function<bool()> has_gradients = {};  // called only if gradients would be used
+  std::function<bool()> has_gradients = {};  // called only if relevance would be the answer
 };
 
 // Replaces kAuto, with a note if a prediction is explained; a named mixing stays.

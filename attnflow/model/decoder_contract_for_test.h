@@ -153,8 +153,7 @@ inline void expect_parts_agree(Decoder& decoder, const Ids& ids, const std::vect
   }
 }
 
-// Expects what is appended after a rewind to be what is appended to the tokens that were kept, and replays made before
-// to have ended.
+// Expects logits after a rewind to be those after the tokens that were kept.
 inline void expect_rewinds(Decoder& decoder, const Ids& ids, DecoderTolerance tolerance) {
   for (const std::size_t kept : {ids.size() - 1, ids.size() / 2, std::size_t{1}, std::size_t{0}}) {
     Ids other(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(kept));

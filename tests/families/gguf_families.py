@@ -107,12 +107,12 @@ def compare(folder: Path, file: Path) -> Outcome:
     if largest == 0:
         raise AssertionError(f"{file}: no gradient")
     asked = ("explain", families.TEXT, "--force", "--mixing", "alti", "--method", "raw", "--output-token", "all")
-    written, read = (families.reported(model, *asked)[1]["raw"] for model in (folder, file))
+    of_folder, of_file = (families.reported(model, *asked)[1]["raw"] for model in (folder, file))
     return Outcome(
         attention=float(np.abs(found["attention"] - expected["attention"]).max()),
         prediction=abs(choice["probability"] - likely["probability"]),
         gradient=float(np.abs(found["gradient_x_input"] - expected["gradient_x_input"]).max()) / largest,
-        contributions=float(np.abs(written - read).max()),
+        contributions=float(np.abs(of_folder - of_file).max()),
     )
 
 

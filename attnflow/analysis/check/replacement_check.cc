@@ -35,13 +35,10 @@ std::vector<std::size_t> most_probable(std::span<const float> logits, std::size_
 }
 
 double fit_of(std::span<const float> logits, std::span<const std::size_t> fitting) {
-  const double largest = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
-  const auto weight = [&](float logit) { return std::exp(static_cast<double>(logit) - largest); };
-  double all = 0.0;
-  for (const float logit : logits) all += weight(logit);
+  const std::vector<double> probabilities = softmax(logits);
   double kept = 0.0;
-  for (const std::size_t id : fitting) kept += weight(logits[id]);
-  return kept / all;
+  for (const std::size_t id : fitting) kept += probabilities[id];
+  return kept;
 }
 
 struct WeightedMean {
@@ -49,7 +46,7 @@ struct WeightedMean {
   double error = 0.0;  // standard error
 };
 
-// Of the drops by every `step`th replacement from `first` on.
+// Averages the drops of every `step`th replacement from `first` on.
 WeightedMean mean_drop(double value, const std::vector<Replacement>& tried, std::size_t first = 0,
                        std::size_t step = 1) {
   double weights = 0.0;

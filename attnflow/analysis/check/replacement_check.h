@@ -1,5 +1,5 @@
-// What does a decoder's prediction depend on? Each token is replaced by others that could have stood in its place, and
-// the model predicts again.
+// Measures what a decoder's prediction depends on: each token is replaced by others that could have stood in its place,
+// and the model predicts again.
 //
 // Problem. A map is believed if the tokens that it ranks first matter to the model. Blanking a token asks that in a way
 // that the model was never trained on: an end-of-text token inside a text, or a hole. The prediction then moves because
@@ -34,7 +34,6 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "attnflow/base/progress.h"

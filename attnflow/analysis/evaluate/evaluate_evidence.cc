@@ -30,6 +30,7 @@
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/decoder.h"
+#include "attnflow/model/prediction.h"
 #include "attnflow/model/sampling.h"
 
 namespace attnflow {
@@ -87,14 +88,6 @@ ScoreTarget with_probabilities(ScoreTarget target) {
   return target;
 }
 
-double probability_of(const ScoreTarget& target, std::span<const float> logits) {
-  double value = token_probability(logits, target.label);
-  for (const std::size_t other : target.others) {
-    value -= token_probability(logits, other) / static_cast<double>(target.others.size());
-  }
-  return value;
-}
-
 bool is_right(const EvidenceQuestion& question, const ScoreTarget& target, std::span<const float> logits) {
   if (question.bad) return logits[target.label] > logits[*question.bad];
   return logits[target.label] >= *std::max_element(logits.begin(), logits.end());
@@ -140,7 +133,7 @@ class Measurement {
     const bool causal = model_.info().causal;
     target_ = evidence_target(model_, codec_, question, options_.stop_token);
     MixedGraphs mixed = mixed_graphs(model_, choices_, graphs_question(question, target_, options_));
-    value_ = probability_of(target_, mixed.logits.span());
+    value_ = target_value(with_probabilities(target_), mixed.logits.span());
     right = is_right(question, target_, mixed.logits.span());
 
     std::vector<WordValues> cells;
@@ -223,7 +216,7 @@ class Measurement {
       for (const std::size_t w : question_->ranked) {
         const TextInput input = blank_tokens(question_->input, question_->words[w], blank_->id);
         const Tensor<float> logits = token_logits(model_, input, question_->position, options_.stop_token);
-        values[w] = std::fabs(value_ - probability_of(target_, logits.span()));
+        values[w] = std::fabs(value_ - target_value(with_probabilities(target_), logits.span()));
       }
       return values;
     }
@@ -244,7 +237,7 @@ class Measurement {
     return values;
   }
 
-  // Of the check: the words whose replacement the prediction survives least come first.
+  // Returns the drops of the check: the prediction survives the replacement of the largest least.
   std::vector<double> drops() {
     Decoder* const decoder = model_.decoder();
     if (decoder == nullptr) {
@@ -289,7 +282,7 @@ class Measurement {
 
 void check_evidence_options(const EvidenceOptions& options) {
   check_mixings(options.mixings);
-  // What a prediction is compared with means something even if only attention is evaluated: blank-out follows it.
+  // --against matters even if only attention is evaluated, since blank-out follows it.
   Settings shared = options.settings;
   shared.against = "auto";
   for (const Settings& settings : settings_of_mixings(shared, options.mixings)) validate(settings);

@@ -56,9 +56,11 @@ std::string explained(const EvidenceReport& report) {
   if (against == "none") return what;
   if (against == "auto" && report.has_wrong) return what + " rather than the wrong one";
   if (against == "rest") return what + " rather than all others";
-  if (against == "auto" || against == "next10") return what + " rather than the next ten";
-  if (against == "next1") return what + " rather than the runner-up";
-  if (const auto next = next_of(against)) return fmt::format("{} rather than the next {}", what, *next);
+  constexpr std::size_t kUsual = 10;
+  const auto next = against == "auto" ? kUsual : next_of(against);
+  if (next == kUsual) return what + " rather than the next ten";
+  if (next == 1U) return what + " rather than the runner-up";
+  if (next) return fmt::format("{} rather than the next {}", what, *next);
   return fmt::format("{} rather than '{}'", what, clean_line(against));
 }
 

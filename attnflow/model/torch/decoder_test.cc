@@ -242,6 +242,12 @@ TEST(Decoder, SinkMayBeNullAndChangesNothing) {
   test::expect_looking_changes_nothing(*decoder, spread_ids(300, decoder->info().vocabulary));
 }
 
+TEST(Decoder, Rewinds) {
+  const WideDecoder wide;
+  const std::unique_ptr<Decoder> decoder = load(wide.path());
+  test::expect_rewinds(*decoder, spread_ids(60, decoder->info().vocabulary), {});
+}
+
 TEST(Decoder, LogitsComeInTheOrderAsked) {
   test::expect_logits_where_asked(*load_golden("gpt2_tied"), spread_ids(9, 298), kChunkTolerance.logits);
 }

@@ -13,7 +13,7 @@ namespace attnflow::internal {
 
 namespace {
 
-// Of one target, for its tokens: [H, tokens, tokens].
+// Returns one target's heads, for its tokens alone: [H, tokens, tokens].
 at::Tensor as_heads(const at::Tensor& weights, std::int64_t tokens) {
   const at::Tensor heads = weights.reshape({-1, weights.size(-2), weights.size(-1)});
   return on_host(heads.narrow(1, 0, tokens).narrow(2, 0, tokens).contiguous());

@@ -52,7 +52,7 @@ struct LayeredGradient {
   at::Tensor gradient;  // ds/dx_0, with the shape of x_0
 };
 
-// Of several targets, all have sinks that want layers, or none does. Throws Cancelled.
+// Either all targets have sinks that want layers, or none does. Throws Cancelled.
 std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, const at::Tensor& input,
                                                   std::span<const LayeredTarget> targets,
                                                   const std::stop_token& stop_token = {});
