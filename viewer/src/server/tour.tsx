@@ -166,6 +166,9 @@ async function ask(state: ServerState, mixing: MixingName) {
 
 function go(state: ServerState, step: number) {
   const asked = state.tour.peek() === null || !fits(state, STEPS[step]);
+  const shown = state.results.shown.peek();
+  // The headline changes with the tour's words, not a frame later.
+  if (!asked && shown && "viewer" in shown) shown.viewer.state.choices.method.value = STEPS[step].method;
   state.tour.value = step;
   if (asked) void ask(state, STEPS[step].mixing);
 }
