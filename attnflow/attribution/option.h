@@ -57,7 +57,7 @@ enum OptionUse : unsigned {
   kForArrays = 1U << 10U,       // Python's attribute()
   kForValues = 1U << 11U,       // Python's raw(), rollout() and flow()
   kForModels = 1U << 12U,       // Python's explain()
-  kForGenerations = 1U << 13U,  // Python's explain_generation() and generate()
+  kForGenerations = 1U << 13U,  // Python's generate()
   kForExplain = kExplainCommand | kExplainRequest,
   kForImage = kImageCommand | kImageRequest,
   kForGenerate = kGenerateCommand | kGenerateRequest,

@@ -10,10 +10,7 @@
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/referents.h"
-#include "attnflow/explain/special_twice.h"
-#include "attnflow/explain/unknown_words.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 
@@ -46,7 +43,7 @@ void check_weights(Tensor<Weight>& weights, std::string_view source, const Expla
                    std::size_t layers_before = 0) {
   validate_attention(std::as_const(weights).view(), source, layers_before);
   if (options.renormalize) {
-    if constexpr (std::is_same_v<Weight, double>) zeros = renormalize_rows(weights, layers_before);
+    if constexpr (std::is_same_v<Weight, double>) zeros.add(renormalize_rows(weights, layers_before));
   } else if (!options.any_weights) {
     const RowSums sums = inspect_row_sums(std::as_const(weights).view());
     if (sums.largest_error > kRowSumTolerance) throw wrong_sums(sums, source, layers_before);
@@ -69,29 +66,74 @@ void require_shape(std::string_view source, std::size_t heads, std::size_t token
 
 std::size_t positions(const AttentionInput& input) {
   if (input.running) return input.running->source.tokens();
-  if (!input.fused.layers.empty()) return input.fused.layers.front().extent(0);
-  if (!input.edges.layers.empty()) return input.edges.layers.front().weights.extent(0);
   const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
   return has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
                        : input.contributions.contributions.extent(1);
 }
 
-template <typename T>
-std::vector<double> shares_of(TensorView<const T> attention) {
-  const std::size_t keys = attention.extent(2);
-  std::vector<double> shares(attention.extent(1));
-  for (std::size_t h = 0; h < attention.extent(0); ++h) {
-    const TensorView<const T> head = attention[h];
-    for (std::size_t q = 0; q < shares.size(); ++q) shares[q] += static_cast<double>(head.data()[q * keys]);
+// Whether fused heads suffice.
+bool can_fuse(const ExplainOptions& options) {
+  const Mixing mixing = options.settings.mixing;
+  return !options.settings.heads.is_single() && !options.keep_attention &&
+         (mixing == Mixing::kAuto || mixing == Mixing::kAttention);
+}
+
+Tensor<float> rounded_weights(const AnyAttentionStack& attention) {
+  return std::visit(
+      [](const auto& stack) {
+        const auto& weights = stack.weights();
+        return Tensor<float>(weights.shape(), {weights.span().begin(), weights.span().end()});
+      },
+      attention);
+}
+
+bool looks_back_only(const Tensor<double>& contributions) {
+  const std::size_t n = contributions.extent(2);
+  for (std::size_t row = 0; row < contributions.size() / n; ++row) {
+    const double* weights = contributions.data() + row * n;
+    if (std::any_of(weights + row % n + 1, weights + n, [](double w) { return w != 0.0; })) return false;
   }
-  for (double& share : shares) share /= static_cast<double>(attention.extent(0));
-  return shares;
+  return true;
+}
+
+// Starts a report from the input, whose tokens it takes.
+Report begin_report(AttentionInput& input, const ExplainOptions& options) {
+  Report report;
+  report.settings = options.settings;
+  report.input.kind = "attention";
+  report.input.tokens = std::move(input.tokens);
+  if (options.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
+  note_zero_rows(input.running ? input.running->zero_rows : input.zero_rows, report.notes);
+  return report;
+}
+
+// Resolves the question of a report that has its model and tokens.
+ReportQuestion question_of(Report& report, const ExplainOptions& options) {
+  report.referents = resolve_referents(options.referents, report);
+  return resolve_question(report, options);
+}
+
+Report explain_contributions(AttentionInput input, const ExplainOptions& options) {
+  Tensor<float> attention = rounded_weights(input.stack);
+  input.stack = {};
+  const ContributionArrays& arrays = input.contributions;
+  if (attention.empty() && options.keep_attention) {
+    throw internal::usage_error("--keep-attention: expected a file with attention, found only contributions");
+  }
+  Report report = begin_report(input, options);
+  const bool is_made = !arrays.contributions.empty();
+  const Shape& shape = is_made ? arrays.contributions.shape() : attention.shape();
+  report.model = {input.name, "", shape[0], attention.empty() ? 1 : attention.extent(1),
+                  is_made ? looks_back_only(arrays.contributions) : is_causal(std::as_const(attention).view())};
+  const ReportQuestion question = question_of(report, options);
+  AttentionGraph graph =
+      graph_of_arrays(arrays, std::as_const(attention).view(), question.settings.contributions(options.threads));
+  if (options.keep_attention) report.attention = std::move(attention);
+  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
+  return report;
 }
 
 }  // namespace
-
-std::vector<double> first_shares(TensorView<const float> attention) { return shares_of(attention); }
-std::vector<double> first_shares(TensorView<const double> attention) { return shares_of(attention); }
 
 AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
                                   const ExplainOptions& options, ZeroRows& zeros) {
@@ -104,26 +146,38 @@ AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> we
       weights);
 }
 
-bool can_fuse(const ExplainOptions& options) {
-  const Mixing mixing = options.settings.mixing;
-  return !options.settings.heads.is_single() && !options.keep_attention &&
-         (mixing == Mixing::kAuto || mixing == Mixing::kAttention);
-}
-
-FusedAttention fused_layer(std::variant<Tensor<float>, Tensor<double>> weights, std::size_t layer,
-                           std::string_view source, const ExplainOptions& options) {
+void append(RunningAttention& all, std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
+            const ExplainOptions& options) {
   widen_to_renormalize(weights, options);
-  return std::visit(
+  std::visit(
       [&](auto& given) {
-        ZeroRows zeros;
-        check_weights(given, source, options, zeros, layer - 1);
+        const std::size_t before = all.source.layers();
+        check_weights(given, source, options, all.zero_rows, before);
         const auto heads = std::as_const(given)[0];
-        FusedAttention fused{
-            .layers = {}, .heads = heads.extent(0), .causal = is_causal(heads), .zero_rows = std::move(zeros)};
-        fused.layers.push_back(fuse_heads(heads, options.settings.heads.fusion));
-        return fused;
+        if (before > 0) {
+          require_shape(source, all.heads, all.source.tokens(), heads.extent(0), heads.extent(1), before + 1);
+        }
+        all.heads = heads.extent(0);
+        all.source.add(fuse_heads(heads, options.settings.heads.fusion), is_causal(heads));
       },
       weights);
+}
+
+Tensor<float> checked_layer(TensorView<const float> attention, std::size_t layer, std::string_view source,
+                            const ExplainOptions& options, ZeroRows& zeros) {
+  Shape shape = attention.shape();
+  shape.insert(shape.begin(), 1);
+  const TensorView<const float> stacked(attention.data(), shape);
+  validate_attention(stacked, source, layer - 1);
+  if (!options.renormalize) {
+    if (options.any_weights) return {};
+    const RowSums sums = inspect_row_sums(stacked);
+    if (sums.largest_error > kRowSumTolerance) throw wrong_sums(sums, source, layer - 1);
+    return {};
+  }
+  Tensor<double> wide(shape, {attention.span().begin(), attention.span().end()});
+  zeros.add(renormalize_rows(wide, layer - 1));
+  return {attention.shape(), {wide.span().begin(), wide.span().end()}};
 }
 
 std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers) {
@@ -146,47 +200,6 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
                          .threads = options.threads};
   if (of_all) running.layers = resolve_layers({}, settings.start_layer, layers);
   return RunningAttention{.source = RunningSource(std::move(running))};
-}
-
-AttentionGraph attention_graph(FusedAttention& fused, const MixingOptions& mixing) {
-  const std::size_t n = fused.layers.front().extent(0);
-  Shape shape{fused.layers.size(), n, n};
-  // Reserved memory is not committed yet: each layer is freed as its copy grows.
-  std::vector<double> all;
-  all.reserve(element_count(shape));
-  for (Tensor<double>& layer : fused.layers) {
-    const Tensor<double> weights = finish_fused(std::exchange(layer, {}), mixing);
-    all.insert(all.end(), weights.span().begin(), weights.span().end());
-  }
-  AttentionGraph graph;
-  graph.residual = mixing.residual;
-  graph.weights = Tensor<double>(std::move(shape), std::move(all));
-  return graph;
-}
-
-void append(FusedAttention& all, FusedAttention more, std::string_view source) {
-  all.zero_rows.add(more.zero_rows);
-  for (Tensor<double>& layer : more.layers) {
-    if (!all.layers.empty()) {
-      require_shape(source, all.heads, all.layers.front().extent(0), more.heads, layer.extent(0),
-                    all.layers.size() + 1);
-    }
-    all.heads = more.heads;
-    all.causal = all.causal && more.causal;
-    all.layers.push_back(std::move(layer));
-  }
-}
-
-void append(RunningAttention& all, FusedAttention more, std::string_view source) {
-  all.zero_rows.add(more.zero_rows);
-  for (Tensor<double>& layer : more.layers) {
-    const std::size_t before = all.source.layers();
-    if (before > 0) {
-      require_shape(source, all.heads, all.source.tokens(), more.heads, layer.extent(0), before + 1);
-    }
-    all.heads = more.heads;
-    all.source.add(std::move(layer), more.causal);
-  }
 }
 
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,
@@ -223,47 +236,15 @@ void check_attention_options(const ExplainOptions& options) {
   }
 }
 
-Report begin_report(AttentionInput& input, const ExplainOptions& options) {
-  Report report;
-  report.settings = options.settings;
-  report.input.kind = input.text ? "text" : "attention";
-  report.input.text = input.text.value_or("");
-  report.input.text_pair = std::move(input.text_pair);
-  report.input.tokens = std::move(input.tokens);
-  report.predictions = std::move(input.predictions);
-  report.notes = std::move(input.notes);
-  if (options.any_weights) {
-    report.notes.emplace_back(NoteCode::kAnyWeights);
-  }
-  ZeroRows zeros = input.zero_rows;
-  zeros.add(input.fused.zero_rows);
-  if (input.running) zeros.add(input.running->zero_rows);
-  note_zero_rows(zeros, report.notes);
-  if (input.text) note_special_twice(report);
-  if (input.text) mark_unknown_words(report);
-  return report;
-}
-
-ReportQuestion question_of(Report& report, const AttentionInput& input, const ExplainOptions& options) {
-  report.referents = resolve_referents(options.referents, report);
-  ReportQuestion question = resolve_question(report, options);
-  if (input.reading && !options.settings.output_token.is_named()) question.settings.output_token = *input.reading;
-  return question;
-}
-
 Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   ExplainOptions options = given;
   if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
   validate(options.settings);
-  if (options.settings.words && !input.text) {
+  if (options.settings.words) {
     throw internal::usage_error(
         "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
   check_options(options);
-  if (!input.edges.layers.empty()) {
-    require_aggregations(options.settings.methods, "edges of a model's layers");
-    return explain_edges(std::move(input), options);
-  }
   if (options.settings.has_target()) {
     throw internal::usage_error("--mixing {} requires a text and a model: an attention file has no gradients",
                                 to_text(options.settings.mixing));
@@ -274,17 +255,10 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   require_aggregations(options.settings.methods, "an attention file");
   Report report = begin_report(input, options);
   const auto ask = [&](std::size_t layers, std::size_t heads, std::size_t tokens, bool causal) {
-    report.model = {input.name, input.architecture, layers, heads, causal};
+    report.model = {input.name, "", layers, heads, causal};
     report.input.tokens.resize(tokens);
-    return question_of(report, input, options);
+    return question_of(report, options);
   };
-  if (FusedAttention& fused = input.fused; !fused.layers.empty()) {
-    const std::size_t n = fused.layers.front().extent(0);
-    const bool causal = fused.causal && n > 1;
-    const ReportQuestion question = ask(fused.layers.size(), fused.heads, n, causal);
-    fill_report(report, GraphSource(attention_graph(fused, question.settings.mixing), causal), question, options);
-    return report;
-  }
   if (input.running) {
     RunningSource& source = input.running->source;
     const std::size_t n = source.tokens();

@@ -29,17 +29,17 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
           "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
           "attention matrices (for long texts)"),
       option<&ExplainOptions::integration_steps>(
-          "integration_steps", kExplainCommand | kImageCommand,
+          "integration_steps", kExplainCommand | kImageCommand | kForModels,
           "integrated-gradients: number of points on the path from the blank input to this one"),
       option<&ExplainOptions::renormalize>("renormalize", kForFiles, "With --attention: divide each row by its sum"),
       option<&ExplainOptions::any_weights>("any_weights", kForFiles,
                                            "With --attention: accept rows that do not sum to 1"),
-      option<&ExplainOptions::blank>("blank", kForExplain,
+      option<&ExplainOptions::blank>("blank", kForExplain | kForModels,
                                      "Blank the tokens at these positions, such as 2,5: the model sees its "
                                      "unknown token there (or its mask or end-of-text token)",
                                      {.type = "N,N", .form = OptionForm::kPositions}),
       option<&ExplainOptions::candidates>(
-          "candidates", kForExplain,
+          "candidates", kForExplain | kForModels,
           "Comma-separated words; report their probability at the mask or as the next token, and explain the most "
           "probable against the others",
           {.group = "Output", .type = "WORD,WORD"}),

@@ -18,6 +18,9 @@ inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
 inline constexpr std::size_t kIntegrationSteps = 50;
 
+// When maps of attention that end in a prediction are checked against blank-out (explain/blank_out_agreement.h).
+enum class CheckWhen { kNever, kIfCheap, kAlways };
+
 struct ExplainOptions {
   Settings settings;               // what to compute; `layers` empty: all above start_layer
   bool keep_attention = false;     // fill Report::attention
@@ -31,8 +34,7 @@ struct ExplainOptions {
   // Positions at which the model sees its unknown token (else its mask) instead.
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // points between the blank input and the input
-  // Check attention maps that end in a prediction against blank-out (explain/blank_out_agreement.h).
-  bool check = true;
+  CheckWhen check = CheckWhen::kIfCheap;
   bool renormalize = false;        // array files: divide rows by their sums
   bool any_weights = false;        // array files: rows need not sum to 1
   double max_flow_seconds = 0.0;   // then flow stops narrowing its intervals; 0: no limit

@@ -282,6 +282,14 @@ Note flagged_note(std::size_t flagged) {
   return {NoteCode::kSmallBaseline, {{"count", flagged}, {"smallest", kSmallestBaseline}}};
 }
 
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share,
+                         const std::optional<ReportTarget>& target) {
+  if (!share) return;
+  NoteValues values = {{"share", *share}};
+  if (target) values.emplace("target", target->label);
+  notes.emplace_back(NoteCode::kNegativeRelevance, std::move(values));
+}
+
 ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
   ReportQuestion question;
   Settings settings = report.settings;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -17,6 +18,10 @@ namespace attnflow {
 
 // Merges tokens to words, and converts positions of predictions, referents and `output`. Returns each word's tokens.
 TokenGroups merge_words(Report& report, std::size_t& output);
+
+// Adds a note on the share of relevance that argues against the target and is not shown, if it was measured.
+void note_negative_share(std::vector<Note>& notes, const std::optional<double>& share,
+                         const std::optional<ReportTarget>& target);
 
 // The note on values that receptive-field normalization set to 0.
 Note flagged_note(std::size_t flagged);

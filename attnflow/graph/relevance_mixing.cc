@@ -116,27 +116,4 @@ AttentionGraph RelevanceGraphSink::take() {
   return graph;
 }
 
-RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal) {
-  if (layers.empty()) throw Error(ErrorKind::kOther, "relevance: expected at least one layer, found none");
-  const Shape shape = layers.front().weights.shape();
-  RelevanceGraph result;
-  double against = 0.0;
-  double all = 0.0;
-  result.graph.weights = Tensor<double>({layers.size(), shape[0], shape[1]});
-  double* to = result.graph.weights.data();
-  for (PositiveRelevance& layer : layers) {
-    if (layer.weights.shape() != shape) {
-      fail_with(ErrorKind::kOther, "relevance: expected layers of one shape, {}, found {}", shape_to_string(shape),
-                shape_to_string(layer.weights.shape()));
-    }
-    against += layer.against;
-    all += layer.all;
-    remove(layer.weights, removal);
-    to = std::copy_n(layer.weights.data(), layer.weights.size(), to);
-  }
-  result.negative_share = share_of(against, all);
-  finish(result.graph);
-  return result;
-}
-
 }  // namespace attnflow

@@ -87,14 +87,6 @@ struct PositiveRelevance {
 };
 PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
 
-// The graph of W over all layers, first layer first, as a sink would make it.
-struct RelevanceGraph {
-  AttentionGraph graph;
-  double negative_share = 0.0;  // as RelevanceGraphSink::negative_share()
-};
-// Throws Error(kOther) without layers, or for layers of different sizes; Error(kUsage) for positions out of range.
-RelevanceGraph relevance_graph(std::vector<PositiveRelevance> layers, const WeightRemoval& removal = {});
-
 class RelevanceGraphSink : public GraphOfGradientsSink {
  public:
   explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {},

@@ -122,29 +122,6 @@ TEST(Relevance, ByHeadEachPartIsCutByItself) {
   EXPECT_EQ(graph.residual_rule, ResidualRule::kContainedNormalized);
 }
 
-TEST(Relevance, LayersMadeBeforeGiveTheSameGraph) {
-  const Layers layers;
-  for (const RelevanceParts parts : {RelevanceParts::kTogether, RelevanceParts::kByHead}) {
-    const WeightRemoval removal{.mask_columns = {0}, .discard = 0.3};
-    RelevanceGraphSink sink(kLayers, removal, parts);
-    layers.send_to(sink);
-    const double share = sink.negative_share().value();
-    const AttentionGraph expected = sink.take();
-    std::vector<PositiveRelevance> made;
-    for (std::size_t l = 1; l <= kLayers; ++l) made.push_back(positive_relevance(layers[l], parts));
-    const RelevanceGraph found = relevance_graph(std::move(made), removal);
-    EXPECT_EQ(found.graph.weights, expected.weights);
-    EXPECT_EQ(found.graph.unit, expected.unit);
-    EXPECT_EQ(found.graph.residual_rule, expected.residual_rule);
-    EXPECT_NEAR(found.negative_share, share, 1e-15);  // summed in the opposite order
-  }
-  EXPECT_THROW(relevance_graph({}), Error);
-  std::vector<PositiveRelevance> of_two_sizes(2);
-  of_two_sizes[0].weights = Tensor<double>({2, 2});
-  of_two_sizes[1].weights = Tensor<double>({3, 3});
-  EXPECT_THROW(relevance_graph(std::move(of_two_sizes)), Error);
-}
-
 TEST(Relevance, ProportionsForRolloutAndCapacitiesForFlow) {
   const Layers layers;
   RelevanceGraphSink sink(kLayers);

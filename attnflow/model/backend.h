@@ -28,7 +28,7 @@ struct EncoderWeights;
 struct GgufFile;
 
 // Increment the number after "abi" whenever a type used in the interface changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 14";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 15";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 

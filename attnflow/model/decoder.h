@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "attnflow/graph/attention_replay.h"
 #include "attnflow/graph/attention_sink.h"
@@ -42,6 +44,20 @@ class Decoder : public TextModel {
   // vocabulary, Cancelled (the sequence is then cleared).
   virtual Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                const std::stop_token& stop_token = {}) = 0;
+
+  // Appends tokens and returns the logits after each of them from ids[first] on, [ids.size() - first, vocabulary]. A
+  // backend may take them all at once. Otherwise as append().
+  virtual Tensor<float> append_each(std::span<const std::int64_t> ids, std::size_t first, AttentionSink* sink,
+                                    const std::stop_token& stop_token = {}) {
+    std::vector<float> all;
+    for (std::size_t end = first + 1; end <= ids.size(); ++end) {
+      const std::size_t begin = end == first + 1 ? 0 : end - 1;
+      const Tensor<float> logits = append(ids.subspan(begin, end - begin), sink, stop_token);
+      all.insert(all.end(), logits.span().begin(), logits.span().end());
+    }
+    const std::size_t rows = ids.size() - first;
+    return {Shape{rows, all.size() / rows}, std::move(all)};
+  }
 
   // Runs a new sequence without holding a whole [query, key] matrix in memory, and returns data from which its
   // attention can be recomputed: O(L n d) numbers. `logits` (may be null) receives those of append(), or those of the

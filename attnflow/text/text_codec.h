@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,7 @@ struct EncodedToken {
 struct Encoding {
   std::vector<EncodedToken> tokens;
   bool truncated = false;
+  bool has_places = true;  // false: only pieces are known, without their place in the text and without words
 };
 
 struct EncodeOptions {
@@ -61,6 +63,11 @@ class TextCodec {
   // Always nothing for codecs without a table of pieces, such as that of a GGUF file.
   virtual std::optional<std::int64_t> token_to_id(std::string_view /*piece*/) const { return std::nullopt; }
   virtual std::optional<std::int64_t> mask_id() const = 0;
+  // The tokens that stand for what is unknown and for nothing at all; by default those with the usual names.
+  virtual std::optional<std::int64_t> unknown_id() const { return first_of({"[UNK]", "<unk>"}); }
+  virtual std::optional<std::int64_t> padding_id() const {
+    return first_of({"[PAD]", "<pad>", "<|pad|>", "<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
+  }
   // Returns the piece as the vocabulary spells it ("##ets"); "<id 123>" for an id without a piece.
   virtual std::string spelled(std::int64_t id) const = 0;
   // Returns the readable text of one piece: "##ets" -> "ets"; byte-level pieces are decoded to UTF-8 where they are
@@ -75,6 +82,14 @@ class TextCodec {
   // the model has no chat template, or an unknown one.
   virtual std::string chat(const std::vector<ChatMessage>& messages) const = 0;
   virtual std::string source() const = 0;
+
+ protected:
+  std::optional<std::int64_t> first_of(std::initializer_list<std::string_view> pieces) const {
+    for (const std::string_view piece : pieces) {
+      if (const auto id = token_to_id(piece)) return id;
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace attnflow

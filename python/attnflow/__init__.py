@@ -11,7 +11,6 @@ Takes attention from any framework (NumPy, PyTorch, JAX, ...); gives NumPy array
 
 from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
-from attnflow.blank_out import Agreement, MapAgreement
 from attnflow.capture import Captured, capture
 from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
@@ -19,7 +18,7 @@ from attnflow.explanation import explain
 from attnflow.generation import generate
 from attnflow.layers import LayerParts, register_layer
 from attnflow.notebook import show
-from attnflow.report import Report
+from attnflow.report import Agreement, MapAgreement, Report
 
 __version__ = _core.version()
 

@@ -228,8 +228,8 @@ def _without_rule(found: str) -> Error:
 
 
 @contextmanager
-def rules(model: Any) -> Iterator[None]:
-    """Runs the model with AttnLRP's gradient, on this thread, and leaves it as it was."""
+def rules(model: Any, by_rules: bool = True) -> Iterator[None]:
+    """Runs the model with AttnLRP's gradient or, without the rules, its own, on this thread; leaves it as it was."""
     active = _Rules()  # type: ignore[no-untyped-call]
 
     def before_function(*_: Any) -> None:
@@ -257,7 +257,7 @@ def rules(model: Any) -> Iterator[None]:
             if parameter.requires_grad:
                 stack.callback(parameter.requires_grad_, True)
                 parameter.requires_grad_(False)
-        for module in model.modules():
+        for module in model.modules() if by_rules else ():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
                 stack.callback(before(module, before_function))
@@ -268,5 +268,6 @@ def rules(model: Any) -> Iterator[None]:
         inference_mode: Any = torch.inference_mode  # which has no types
         stack.enter_context(inference_mode(False))
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(active)
+        if by_rules:
+            stack.enter_context(active)
         yield

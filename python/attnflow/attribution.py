@@ -50,16 +50,13 @@ def _report(
     if isinstance(attentions, Captured):
         asked = divide_rows(asked, attentions.rounded)
     with progress_bar() as progress:
-        core = _core.explain(
-            layers,
-            contributions,
-            [] if tokens is None else _texts_of(tokens),
-            [] if special is None else [bool(flag) for flag in special],
-            unicode_text("name", name),
-            asked,
-            progress,
+        given = _core.Tokens(
+            texts=[] if tokens is None else _texts_of(tokens),
+            special=[] if special is None else [bool(flag) for flag in special],
+            name=unicode_text("name", name),
             only_values=only_values,
         )
+        core = _core.explain_arrays(layers, contributions, given, asked, progress)
     return Report(core)
 
 

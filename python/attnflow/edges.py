@@ -1,46 +1,27 @@
-"""Edges of a loaded model's layers other than attention: contributions, and relevance for one prediction.
+"""What the layers of a loaded model do with a text: the parts of their contributions, and their gradients.
 
-Hooks record a layer's input and output (attnflow.layers says where); the C++ library makes one matrix of them, so
-memory holds only one layer's vectors. Relevance needs a backward pass: the model runs once, then its layers once more
-from the top, each with its own graph.
+Hooks record a layer's input and output (attnflow.layers says where), and memory holds only one layer's vectors. The
+library makes a matrix of them (graph/layer_terms.h, graph/attention_gradient_sink.h).
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import Any
 
 from attnflow import _core
-from attnflow.blank_out import score_of
-from attnflow.capture import Captured, capture_with
+from attnflow.capture import Captured
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
-from attnflow.layers import LayerParts, require_layers
+from attnflow.layers import LayerParts
 from attnflow.text import numbers
 
 
 @dataclass
-class Found:
-    """A report's data: one of attentions, fused and edges; attentions may accompany edges."""
-
-    output: Any  # the model's
-    asked: dict[str, Any] = field(default_factory=dict)
-    attentions: tuple[Any, ...] = ()
-    rounded: bool = False  # Captured.rounded
-    fused: list[_core.FusedLayer] = field(default_factory=list)
-    joint: tuple[int, int, int] | None = None
-    edges: list[_core.EdgeLayer] = field(default_factory=list)
-    target: _core.Target | None = None
-    notes: _core.Notes = field(default_factory=_core.Notes)
-    running: _core.Running | None = None  # has taken the layers of fused, of which there are the shapes alone
-    position: int | None = None  # of the prediction that is explained, if another than the usual one may be
-
-
-@dataclass
-class _Run:
+class Run:
     """Data recorded since a layer was called."""
 
     layer: Any
@@ -58,6 +39,8 @@ class _Run:
     projected: Any = None  # by it
     attended: Any = None  # what the module of attention gave, where the parts say which it is
     normed: Any = None  # what a norm made of that, where the parts say which one
+    gave: dict[str, Any] = field(default_factory=dict)  # the outputs of modules that can be left out
+    is_paused: bool = False  # while the layer runs for another reason
 
     def start(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.forget()
@@ -68,6 +51,7 @@ class _Run:
         """Forgets all but the layer's arguments."""
         self.x = self.y = self.weights = self.value = self.mixed = None
         self.given = self.projected = self.attended = self.normed = None
+        self.gave = {}
 
     @property
     def written(self) -> Any:
@@ -79,7 +63,7 @@ class _Run:
         return self.sum() if self.y is None else self.y.reshape(self.x.shape[1:])
 
     def sum(self) -> Any:
-        return self.x[0].to(self.written.device) + self.written[0]
+        return self.x[0].to(self.written.device) + self.parts.scale * self.written[0]
 
     def check(self) -> None:
         """Checks that the layer is made as its parts say."""
@@ -98,11 +82,19 @@ class _Run:
         if not _close(self.behind(), self.sum()):
             raise _unlike(where, "the sum of x and the output of the projection after attention", "something else")
 
+    def check_completeness(self, error: float) -> None:
+        import torch
+
+        if not error < (1e-4 if self.x.dtype == torch.float32 else 0.05):
+            raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
+
     def terms(self) -> tuple[_core.LayerTerms, Any]:
         """The terms, and the bias written with them."""
         behind = numbers(self.behind())  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
         matrix, bias = self._linear()
+        if self.parts.scale != 1.0:
+            matrix, bias = (matrix * self.parts.scale, None if bias is None else bias * self.parts.scale)
         if scale is not None:
             matrix, bias = matrix.float() * scale, None if bias is None else bias.float() * scale
         norm = last = None
@@ -119,17 +111,40 @@ class _Run:
             None if of_tokens is None else numbers(of_tokens),
             norm,
             last,
-            self._rest if self.parts.rest is not None else None,
+            self._rest if self.parts.rest is not None or (self.parts.attends and self.parts.behind) else None,
         )
         return terms, None if bias is None else numbers(bias)
 
     def _rest(self, rows: Any) -> Any:
         """The layer's output for y, each position separately."""
+        import numpy as np
         import torch
 
         given = torch.from_numpy(rows).to(device=self.x.device, dtype=self.x.dtype)
         with torch.no_grad():
-            return numbers(self.parts.rest(self.layer, given[None])[0])  # type: ignore[misc]
+            if self.parts.rest is not None:
+                return numbers(self.parts.rest(self.layer, given[None])[0])
+            # y = x + 0, as many rows at a time as the layer's other arguments are made for.
+            several = [self._without_attention(part) for part in given.split(self.x.shape[1])]
+            return np.concatenate([numbers(one) for one in several])
+
+    def _without_attention(self, rows: Any) -> Any:
+        """The layer's output for x, with nothing written by attention."""
+        import torch
+
+        missing = self.x.shape[1] - len(rows)
+        x = torch.cat([rows, rows[:1].expand(missing, -1)])[None] if missing else rows[None]
+        arguments, options = with_given_tensor(self.layer, self.arguments, self.options, x)
+        within = f"{self.parts.projection}.".startswith(f"{self.parts.attends}.")
+        silent = [self.parts.attends] if within else [self.parts.attends, self.parts.projection]
+        self.is_paused = True
+        try:
+            with _one_at_a_time, ExitStack() as stack:
+                for path in silent:
+                    stack.enter_context(_giving_zeros(_module(self.layer, path), self.gave[path]))
+                return _first(self.layer(*arguments, **options))[0][: len(rows)]
+        finally:
+            self.is_paused = False
 
     def _scales(self) -> tuple[Any, Any]:
         """Factors of an RMS norm after the projection: by [hidden], and by [token], a constant of the run."""
@@ -188,12 +203,11 @@ def _norm(module: Any) -> tuple[Any, Any, float]:
     return scale, numbers(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
 
 
-class _Watch:
-    """Hooks on the layers of a known model. Calls finished(run) after each layer."""
+class Watch:
+    """Hooks on the layers of a model. Calls finished(run) after each layer."""
 
-    def __init__(self, model: Any, mixing: str, finished: Callable[[_Run], None]) -> None:
-        known = require_layers(model, mixing)
-        self.runs = [_Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
+    def __init__(self, known: list[tuple[Any, LayerParts]], finished: Callable[[Run], None]) -> None:
+        self.runs = [Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
         self._finished = finished
         self._of_module = {id(module): run for run in self.runs for module in run.layer.modules()}
 
@@ -205,19 +219,42 @@ class _Watch:
                     stack.callback(remove)
             yield
 
-    def _hooks_of(self, run: _Run) -> Iterator[Callable[[], None]]:
+    def _hooks_of(self, run: Run) -> Iterator[Callable[[], None]]:
         def given(name: str) -> Callable[..., None]:
-            return lambda module, *called: setattr(run, name, given_tensor(module, *called))
+            def keep(module: Any, *called: Any) -> None:
+                if not run.is_paused:
+                    setattr(run, name, given_tensor(module, *called))
+
+            return keep
 
         def gives(name: str) -> Callable[..., None]:
-            return lambda _module, _arguments, _options, output: setattr(run, name, _first(output))
+            def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
+                if not run.is_paused:
+                    setattr(run, name, _first(output))
+
+            return keep
+
+        def start(_: Any, *called: Any) -> None:
+            if not run.is_paused:
+                run.start(*called)
+
+        def whole(path: str) -> Callable[..., None]:
+            def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
+                run.gave[path] = output
+
+            return keep
 
         def end(*_: Any) -> None:
+            if run.is_paused:
+                return
             run.check()
             self._finished(run)
 
         layer, parts = run.layer, run.parts
-        yield before(layer, lambda _, *called: run.start(*called))
+        yield before(layer, start)
+        if parts.attends:
+            yield behind(_module(layer, parts.attends), whole(parts.attends))
+            yield behind(_module(layer, parts.projection), whole(parts.projection))
         projection = _module(layer, parts.projection)
         yield before(projection, given("given"))
         yield behind(projection, gives("projected"))
@@ -235,14 +272,57 @@ class _Watch:
         if run is not None:
             run.value, run.weights, run.mixed = arguments[2], weights, output
 
-    def attentions(self, captured: Captured) -> tuple[Any, ...]:
+    def check_calls(self, captured: Captured) -> None:
+        """Compares the calls of attention with the layers."""
         attentions = captured.attentions
         if len(attentions) != len(self.runs):
             raise unsupported(
                 f"expected {len(attentions)} known layers, one for each call of attention, found {len(self.runs)} in "
                 f'{type(captured.model).__name__}; choose mixing="attention"'
             )
-        return attentions
+
+    def cut_top(self, top: list[Any]) -> Callable[[], None]:
+        """Makes the output of the last layer a leaf, which is put into the list."""
+
+        def cut(_: Any, __: Any, ___: Any, output: Any) -> Any:
+            top.append(_first(output).detach().requires_grad_(True))
+            return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
+
+        return behind(self.runs[-1].layer, cut)
+
+    def one_top(self, top: list[Any]) -> Any:
+        if len(top) != 1:
+            raise _unlike("the last layer", "one run", f"{len(top)}")
+        return top[0]
+
+    def replace_input(self, embedding: Any) -> Callable[[], None]:
+        """Puts [token, hidden] in place of the first layer's input."""
+        import torch
+
+        def replace(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+            given = given_tensor(module, arguments, options)
+            other = torch.from_numpy(embedding).to(device=given.device, dtype=given.dtype)[None]
+            return with_given_tensor(module, arguments, options, other)
+
+        return before(self.runs[0].layer, replace)
+
+
+# The library asks from several threads.
+_one_at_a_time = threading.Lock()
+
+
+@contextmanager
+def _giving_zeros(module: Any, output: Any) -> Iterator[None]:
+    """A module that gives zeros instead of an output."""
+    import torch
+
+    zeros = torch.zeros_like(_first(output))
+    silent = (zeros, *(None for _ in output[1:])) if isinstance(output, tuple) else zeros
+    module.forward = lambda *_, **__: silent
+    try:
+        yield
+    finally:
+        del module.forward
 
 
 def _module(layer: Any, path: str) -> Any:
@@ -254,91 +334,24 @@ def _module(layer: Any, path: str) -> Any:
         ) from None
 
 
-def shape_alone(weights: Any, _: int) -> Any:
-    """What is kept of attention if only edges are wanted."""
-    return weights.detach().new_empty(1).cpu().expand(weights.shape)
-
-
-def contributions(
-    model: Any, inputs: dict[str, Any], mixing: str, keep: Callable[[Any, int], Any], threads: int = 0
-) -> Found:
-    """mixing: norm, globenc, alti, ifr or value-zeroing. keep(weights, layer) returns what to keep of attention."""
-    import torch
-
-    made: list[_core.EdgeLayer] = []
-
-    def finished(run: _Run) -> None:
-        terms, bias = run.terms()
-        # Checks the first layer for all: this costs as much as the contributions themselves.
-        if run.number == 1 and not terms.completeness_error(bias) < (1e-4 if run.x.dtype == torch.float32 else 0.05):
-            raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
-        made.append(terms.contributions(mixing, threads))
-        run.forget()
-
-    watch = _Watch(model, mixing, finished)
-    with capture_with(model, keep, see=watch.see) as captured, watch.hooks(), torch.no_grad():
-        output = model(**inputs)
-    return Found(output, edges=made, attentions=watch.attentions(captured), rounded=captured.rounded)
-
-
-def relevance(
-    model: Any,
-    inputs: dict[str, Any],
-    mixing: str,
-    logits_of: Callable[[Any], tuple[Any, int | None]],
-    choice: _core.TargetChoice,
-    keep: Callable[[Any, int], Any],
-) -> Found:
-    """logits_of(output): the target's logits and position. Checkpoints every layer: only the layers' inputs are kept."""
-    import torch
-
-    from attnflow.attnlrp import rules
-
-    top: list[Any] = []  # the output of the last layer, a leaf
-    below = True  # the model runs; then its layers do
-
-    def finished(run: _Run) -> None:
-        if below:
-            run.forget()
-
-    def keep_first(weights: Any, layer: int) -> Any:
-        return keep(weights, layer) if below else None
-
-    watch = _Watch(model, mixing, finished)
-
-    def cut(_: Any, __: Any, ___: Any, output: Any) -> Any:
-        top.append(_first(output).detach().requires_grad_(True))
-        return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
-
-    if "use_cache" in signature(model.forward).parameters:
-        inputs = inputs | {"use_cache": False}  # layers run twice
-    # capture_with() comes first: one capture at a time keeps two threads from changing the same model's parameters.
-    with capture_with(model, keep_first, see=watch.see) as captured, rules(model), watch.hooks():
-        remove = behind(watch.runs[-1].layer, cut)
-        try:
-            output = model(**inputs)
-        finally:
-            remove()
-        attentions, rounded = watch.attentions(captured), captured.rounded
-        below = False
-        if len(top) != 1:
-            raise _unlike("the last layer", "one run", f"{len(top)}")
-        logits, position = logits_of(output)
-        target = choice.choose(numbers(logits), position)
-        (gradient,) = torch.autograd.grad(score_of(logits, target.index, target.against), top)
-        made: list[_core.EdgeLayer] = []
-        for run in reversed(watch.runs):
-            gradient, layer = _back(run, gradient, _core.mixing_info(mixing).by_head)
-            made.append(layer)
-    return Found(output, edges=made[::-1], attentions=attentions, rounded=rounded, target=target)
-
-
 def _first(output: Any) -> Any:
     return output[0] if isinstance(output, tuple) else output
 
 
-def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer]:
-    """Runs a layer once more and propagates the gradient at its output: returns the one at its input, and its edges."""
+@dataclass
+class LayerGradient:
+    """What a layer did, and a score's gradients in it (graph/attention_gradient_sink.h), with the batch's dimension."""
+
+    number: int
+    weights: Any  # [1, head, query, key]
+    slope: Any  # at the weights
+    x: Any  # [1, token, hidden]
+    behind: Any  # the gradient at y, [token, hidden]
+    gradient: Any  # at x
+
+
+def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
+    """Runs a layer once more and propagates the gradient at its output."""
     import torch
 
     leaf = given_tensor(run.layer, run.arguments, run.options).detach().requires_grad_(True)
@@ -363,14 +376,15 @@ def _back(run: _Run, gradient: Any, by_head: bool) -> tuple[Any, _core.EdgeLayer
     if fork:  # the gradient at y is that past attention
         (through_attention,) = torch.autograd.grad(fork[:1], [leaf], [of_other])
         of_output, of_input = of_leaf, of_leaf + through_attention
-    layer = _core.relevance_layer(
-        run.number,
-        numbers(run.weights[0]),
-        numbers(of_weights[0] * 2.0),  # of the product of attention and values half reached the weights
-        numbers(leaf[0]),
-        numbers(of_output.reshape(leaf.shape[1:])),
-        by_head,
+    made = LayerGradient(
+        number=run.number,
+        weights=run.weights.detach(),
+        # By the rules, half of the product of attention and values reached the weights.
+        slope=of_weights * 2.0 if by_rules else of_weights,
+        x=leaf.detach(),
+        behind=of_output.reshape(leaf.shape[1:]),
+        gradient=of_input,
     )
     run.forget()
     run.arguments, run.options = (), {}
-    return of_input, layer
+    return made

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from typing import Any, Unpack, overload
 
 from attnflow import _core
-from attnflow.arrays import as_layers
-from attnflow.blank_out import blank_token, check_of
+from attnflow.backend import Backend, begun_again, check_ids, encoded
 from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
@@ -16,8 +14,7 @@ from attnflow.inputs import Given, inputs_of, is_whole
 from attnflow.joint import is_encoder_decoder
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.runs import Reading, check_ids, encoded, inputs_of_ids, model_name, reading_position, row_of, run_as_asked
-from attnflow.text import Encoded, encode_target, head_of, predictions, require_words
+from attnflow.text import CLASSES, Encoded, encode_target, has_token, head_of, require_words
 
 
 @overload
@@ -101,19 +98,6 @@ def check_target(model: Any, given: bool) -> None:
     )
 
 
-def check_options(asked: dict[str, Any]) -> None:
-    """Finds errors in them before a model runs."""
-    _core.can_fuse(_by_number(asked, ""))
-    elsewhere = "the command `attnflow explain` supports it, for the model families that it runs itself"
-    mixing = asked.get("mixing")
-    if mixing and _core.mixing_info(mixing).needs == "gradients":
-        raise Error(f"mixing: expected attention, contributions or relevance, found {mixing}; {elsewhere}")
-    methods = asked.get("method") or ()
-    for method in methods.split(",") if isinstance(methods, str) else methods:
-        if method.strip() not in ("raw", "rollout", "flow"):
-            raise Error(f"method: expected raw, rollout or flow, found {method}; {elsewhere}")
-
-
 def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) -> list[Encoded]:
     """The tokens of the input and, for an encoder-decoder, those that its decoder is given."""
     parts = [encoded(model, tokenizer, given)]
@@ -136,53 +120,21 @@ def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
 def _explain_text(
     model: Any, tokenizer: Any, given: Given, target_text: str | None, check: bool | None, options: TextOptions
 ) -> Report:
-    asked = _by_number(dict(options), "" if head_of(model) == "classification" else "id:")
-    check_options(asked)
+    asked = _by_number(dict(options), "" if head_of(model) in CLASSES else "id:")
+    _core.check_model_options(asked)
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
     check_target(model, target_text is not None or given.target is not None)
+    if is_joint and asked.get("mixing") not in (None, "auto", "attention"):
+        raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
     if check:
         _require_check(model, tokenizer, is_joint)
     parts = _parts(model, tokenizer, given, target_text)
-    inputs = inputs_of_ids(model, parts[0].ids)
-    types = parts[0].types
-    if types is not None and any(types) and "token_type_ids" in signature(model.forward).parameters:
-        inputs["token_type_ids"] = row_of(model, types)
-    if len(parts) == 2:
-        inputs["decoder_input_ids"] = row_of(model, parts[1].ids)
-        if asked.get("output_token") is None:
-            asked["output_token"] = "last"
-    text_read = Reading(model, tokenizer, parts, inputs)
-    found = run_as_asked(text_read, asked)
-    asked = found.asked
-    texts = [text for part in parts for text in part.texts]
-    has_texts = all(part.texts for part in parts) and len(texts) <= 2  # those of a report
-    said = predictions(model, tokenizer, parts, found.output, found.position)
-    runs = None
-    if said and not is_joint and (check or (check is None and not asked.get("only_output_token"))):
-        runs = check_of(model, tokenizer, inputs, bool(check), said[0][0] == "next")
-    with progress_bar() as progress:
-        core = _core.explain(
-            as_layers(found.attentions)[0] if found.attentions else [],
-            [],
-            [token for part in parts for token in part.tokens],
-            [flag for part in parts for flag in part.special],
-            model_name(model),
-            asked,
-            progress,
-            fused=found.fused,
-            texts=texts if has_texts else [],
-            architecture=str(model.config.model_type),
-            predictions=said,
-            joint=found.joint,
-            check=runs,
-            edges=found.edges,
-            target=found.target,
-            notes=found.notes,
-            reading=reading_position(model, parts[0].ids),
-            running=found.running,
-        )
+    if is_joint and asked.get("output_token") is None:
+        asked["output_token"] = "last"
+    when = {None: "never" if is_joint else "auto", True: "always", False: "never"}[check]
+    core = _explained(model, tokenizer, parts, asked, when)
     if check and core.agreement is None:
         raise Error(
             "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
@@ -190,6 +142,14 @@ def _explain_text(
             f"found token {core.output_token}; omit output_token or check"
         )
     return Report(core)
+
+
+def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str, Any], check: str) -> _core.Report:
+    def explain(facts: dict[str, Any]) -> _core.Report:
+        with progress_bar() as progress:
+            return _core.explain_model(Backend(model, tokenizer, parts, asked, facts), asked, check, progress)
+
+    return begun_again(model, asked, explain)
 
 
 def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
@@ -200,7 +160,7 @@ def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
         found = f"{type(model).__name__}, an encoder-decoder"
     elif kind is None:
         found = f"{type(model).__name__}, whose head makes no prediction that attnflow knows"
-    elif blank_token(tokenizer, kind == "next") is None:
+    elif not any(has_token(tokenizer, name) for name in ("unk", "mask", *(("pad", "eos") if kind == "next" else ()))):
         found = f"{type(tokenizer).__name__}, which has no such token"
     if found is not None:
         raise Error(

@@ -8,17 +8,30 @@ from functools import partial
 from typing import Any, Unpack
 
 from attnflow import _core
-from attnflow.arrays import as_array
+from attnflow.backend import Backend, begun_again, check_ids, encoded, inputs_of_ids, positions, require_layers
 from attnflow.capture import explained
 from attnflow.errors import Error, unsupported
 from attnflow.hints import GenerationOptions, describes_options
 from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
-from attnflow.layers import require_layers
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.runs import Reading, check_ids, encoded, inputs_of_ids, model_name, positions, read_generated
-from attnflow.text import Encoded, encode, is_special, numbers, readable, require_words
+from attnflow.text import Encoded, bytes_of, encode, require_words
+
+
+class GeneratedBackend(Backend):
+    """A model with its prompt, and the text that it has generated."""
+
+    made: list[int]
+    stopped: str
+
+    def bytes_of(self, token: int) -> bytes:
+        """What the token adds to the text."""
+        return bytes_of(self.tokenizer, token)
+
+    def chat(self, messages: list[dict[str, str]]) -> str:
+        found: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        return found
 
 
 @describes_options("generate")
@@ -39,9 +52,8 @@ def generate(
 ) -> Report:
     """Continues a prompt with a loaded decoder of Transformers, and says what each generated token depends on.
 
-    The model's own generate() makes the text, with its kernels and its cache. One more pass over prompt and text gives
-    the attention (or contributions, see `mixing`): row t of the report's arrays is of the position that chose generated
-    token t.
+    The model's own generate() makes the text, with its kernels and its cache; passes over prompt and text then give the
+    values. Row t of the report's arrays is of the position that chose generated token t.
 
     prompt: a text, or its token ids as the tokenizer returns them.
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
@@ -64,51 +76,34 @@ def generate(
         raise Error("system requires chat")
     asked: dict[str, Any] = dict(options)
     _core.check_generation_options(asked)
-    mixing = asked.get("mixing") or "auto"
-    needs = _core.mixing_info(mixing).needs
-    if needs in ("gradients", "relevance"):
-        raise Error(
-            f"mixing: expected attention or contributions for a generation of a loaded model, found {mixing}; "
-            + ("explain() supports it for one text, " if needs == "relevance" else "")
-            + "the command `attnflow generate` supports it"
-        )
-    if needs == "terms":
-        require_layers(model, mixing)
     if asked.get("words"):
         require_words(tokenizer)
     prompted = _encode_prompt(model, tokenizer, given, chat, system)
+    mixing = asked.get("mixing") or "auto"
+    if _core.mixing_info(mixing).needs != "attention":
+        require_layers(model, inputs_of_ids(model, prompted.ids), mixing)
     room = positions(model)
     most = tokens if room is None else min(tokens, room - len(prompted.ids) + 1)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": 0} if temperature > 0 else {}
     made = _continue(model, tokenizer, prompted.ids, most, ignore_end, seed, sampling, generation or {})
     ended = len(made) < most or (made[-1] in _ends(model) and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
-    text, places = _placed(tokenizer, prompted.ids, made)
-    inputs = inputs_of_ids(model, prompted.ids + made[:-1])
-    found = read_generated(Reading(model, tokenizer, [prompted], inputs), asked)
-    with progress_bar() as progress:
-        core = _core.explain_generation(
-            [as_array(layer[0]) for layer in found.attentions],
-            found.fused,
-            prompted.tokens,
-            prompted.special,
-            prompted.texts,
-            [
-                (token, str(tokenizer.convert_ids_to_tokens(token)), *place, is_special(tokenizer, token), row)
-                for token, place, row in zip(made, places, _logits(model, found.output, prompted), strict=True)
-            ],
-            text,
-            stopped,
-            (float(temperature), float(top_p), int(seed)),
-            chat,
-            partial(readable, tokenizer),
-            model_name(model),
-            str(model.config.model_type),
-            found.asked,
-            progress,
-            found.edges,
+    asked |= {"temperature": float(temperature), "top_p": float(top_p), "seed": int(seed)}
+    if chat:
+        asked |= {"chat": True, "user": given.text} | ({} if system is None else {"system": system})
+    backend = partial(GeneratedBackend, model, tokenizer, [prompted], asked)
+    return Report(begun_again(model, asked, lambda facts: _explained(backend(facts), made, stopped)))
+
+
+def _explained(backend: GeneratedBackend, made: list[int], stopped: str) -> _core.Report:
+    if backend.facts.get("causal") is False:
+        raise unsupported(
+            f"{type(backend.model).__name__}: expected a decoder, whose tokens see no later tokens, found a model whose "
+            "tokens do"
         )
-    return Report(core)
+    backend.made, backend.stopped = made, stopped
+    with progress_bar() as progress:
+        return _core.explain_generated(backend, backend.asked, progress)
 
 
 def _check_sampling(temperature: float, top_p: float, seed: int) -> None:
@@ -208,37 +203,3 @@ def _continue(
 def _ends(model: Any) -> set[int]:
     found = model.generation_config.eos_token_id
     return set() if found is None else {int(token) for token in (found if isinstance(found, list) else [found])}
-
-
-def _placed(tokenizer: Any, prompt: Sequence[int], made: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
-    """The generated text, and each token's bytes in it, whole characters: all pieces of a character have its place."""
-    decode = partial(tokenizer.decode, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    # After the end of the prompt, to keep a leading space.
-    context = list(prompt[-4:])
-    base = len(decode(context))
-    texts = [decode(context + list(made[:count]))[base:] for count in range(len(made) + 1)]
-    whole = texts[-1]
-    # The length of the settled text after each token: an unfinished character appears as U+FFFD until it is whole (bytes
-    # that are no character stay so).
-    settled: list[int] = []
-    unfinished: list[bool] = []
-    for text in texts:
-        known = text if whole.startswith(text) else text.rstrip("\ufffd")
-        unfinished.append(known != text)
-        settled.append(len(known) if whole.startswith(known) else settled[-1] if settled else 0)
-    ends = list(settled)
-    for at in range(len(made) - 1, 0, -1):
-        if unfinished[at]:
-            ends[at] = ends[at + 1]
-    in_bytes = [0]
-    for character in whole:
-        in_bytes.append(in_bytes[-1] + len(character.encode("utf-8", "replace")))
-    return whole, [(in_bytes[settled[at]], in_bytes[max(ends[at + 1], settled[at])]) for at in range(len(made))]
-
-
-def _logits(model: Any, output: Any, prompt: Encoded) -> list[Any]:
-    """The logits of the positions that chose the text."""
-    logits = getattr(output, "logits", None)
-    if logits is None or logits.dim() != 3:
-        raise Error(f"expected a model with a language modeling head, found {type(model).__name__}")
-    return [numbers(row) for row in logits[0, len(prompt.ids) - 1 :]]

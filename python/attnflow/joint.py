@@ -80,13 +80,18 @@ class Joint:
         return tuple(self.layer(index) for index in range(len(self.steps)))
 
 
+def declared_layers(model: Any) -> tuple[int | None, int | None]:
+    """The numbers of layers of the encoder and of the decoder, as the configuration has them."""
+    config = model.config
+    usual = ("num_layers", "num_hidden_layers")
+    encoder = whole_number([config, getattr(config, "encoder", None)], "encoder_layers", *usual)
+    of_decoder = [config, getattr(config, "decoder", None)]
+    return encoder, whole_number(of_decoder, "decoder_layers", "num_decoder_layers", *usual)
+
+
 def joint_of(model: Any, calls: Sequence[Any]) -> Joint:
     """Compares the calls with the layers that the model declares, and with each other."""
-    config = model.config
-    parts = {part: [config, getattr(config, part, None)] for part in ("encoder", "decoder")}
-    usual = ("num_layers", "num_hidden_layers")
-    encoder = whole_number(parts["encoder"], "encoder_layers", *usual)
-    decoder = whole_number(parts["decoder"], "decoder_layers", "num_decoder_layers", *usual)
+    encoder, decoder = declared_layers(model)
     kinds = [_kind(call.module) for call in calls]
     if encoder is None or decoder is None or kinds != ["encoder"] * encoder + ["self", "cross"] * decoder:
         raise unsupported(

@@ -9,7 +9,6 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from attnflow import _core
-from attnflow.blank_out import Agreement, MapAgreement
 from attnflow.errors import Error
 from attnflow.hints import unknown_option
 
@@ -40,6 +39,25 @@ class Prediction(NamedTuple):
     kind: str  # classification, masked (the token at `position`), next (the one after it)
     position: int | None
     choices: list[tuple[str, float]]  # label and probability, the most probable first
+
+
+class MapAgreement(NamedTuple):
+    """How well the last layer of one method agrees with blank-out."""
+
+    rank_correlation: float | None  # Spearman's; None where either orders nothing
+    first_token: int  # which the method ranks first, of those that are not special
+    blanked_value: float  # the quantity where that token is blanked
+    decisive_token: int | None  # the one whose blanking lowers it most
+    decisive_value: float
+
+
+class Agreement(NamedTuple):
+    """The result of checking a report's maps by blanking tokens one by one."""
+
+    quantity: str  # "logit difference of plural over singular"
+    blank: str  # what stood in for blanked tokens
+    value: float  # the quantity as the text stands
+    maps: dict[str, MapAgreement]  # by method
 
 
 class Target(NamedTuple):
@@ -162,6 +180,37 @@ class Report(Tabular):
             return None
         quantity, blank, value, maps = known
         return Agreement(quantity, blank, value, {method: MapAgreement(*found) for method, found in maps})
+
+    @property
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """The scores of methods without layers (blank-out, attnlrp, ...), by method: [prediction, input_token].
+
+        Signed, in units of the target's value; one prediction, or one for each generated token.
+        """
+        return dict(self._core.scores)
+
+    def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
+        """The input tokens that the output token depends on most: position, text and value, the largest first.
+
+        method: by default flow, rollout or raw, the first of these that the report holds; else a method of `scores`.
+        Values of layers are those of the last one. Special tokens are not ranked.
+        """
+        import numpy as np
+
+        if method is None:
+            known = [
+                *(name for name in ("flow", "rollout", "raw") if name in self.methods),
+                *self.scores,
+            ]
+            method = known[0]
+        if method in self.scores:
+            row = self.scores[method][0]
+        else:
+            outputs = self._axes(method)[1].tolist() if method in self.methods else []
+            at = self.output_token if self.output_token in outputs else outputs[0] if outputs else 0
+            row = getattr(self, method)[-1, outputs.index(at)]
+        ranked = [int(token) for token in np.argsort(-row, kind="stable") if not self.special[token]]
+        return [(token, self.tokens[token], float(row[token])) for token in ranked[:count]]
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -10,9 +10,6 @@ from typing import Any
 
 from attnflow.errors import Error, bad_input
 
-# Kind, position, logits, whether each class is a yes or no, and the name of each number.
-Said = tuple[str, int | None, Any, bool, Callable[[int], str]]
-
 # A text, and the tokens' places in it: begin, end, and the number of the piece that tokenizers first split it into.
 GivenText = tuple[str, list[tuple[int, int, int] | None]]
 
@@ -189,37 +186,6 @@ def require_words(tokenizer: Any) -> None:
         )
 
 
-def predictions(
-    model: Any, tokenizer: Any, parts: Sequence[Encoded], output: Any, position: int | None = None
-) -> list[Said]:
-    """The run's predictions, for heads that a report knows. position: a decoder's next token, if not at the end."""
-    ids = parts[-1].ids
-    before = sum(len(part.ids) for part in parts[:-1])  # tokens of the encoder
-    kind = head_of(model)
-    logits = getattr(output, "logits", None)
-    if kind is None or logits is None:
-        return []
-    config = model.config
-    if kind == "classification":
-        if logits.dim() != 2 or config.problem_type == "regression":
-            return []
-        multi_label = config.problem_type == "multi_label_classification"
-        return [(kind, None, numbers(logits[0]), multi_label, label_of(model))]
-    if logits.dim() != 3 or logits.shape[1] != len(ids):
-        return []
-    if kind == "next":
-        positions = [len(ids) - 1 if position is None else position]
-    else:
-        positions = mask_positions(tokenizer, ids)
-    name = partial(readable, tokenizer)
-    return [(kind, before + position, numbers(logits[0, position]), False, name) for position in positions]
-
-
-def mask_positions(tokenizer: Any, ids: Sequence[int]) -> list[int]:
-    mask = getattr(tokenizer, "mask_token_id", None)
-    return [t for t, token in enumerate(ids) if token == mask]
-
-
 def label_of(model: Any) -> Callable[[int], str]:
     """Names the model's classes by number."""
     names = model.config.id2label or {}
@@ -245,14 +211,25 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
     return [int(token) for token in tokenizer(f" {word}", **whole)["input_ids"]]
 
 
+# Heads that predict one of a few classes.
+CLASSES = ("classification", "token-classification")
+
+
+def has_token(tokenizer: Any, name: str) -> bool:
+    """Whether the tokenizer has such a token: unk, mask, pad, eos."""
+    return getattr(tokenizer, f"{name}_token_id", None) is not None
+
+
 def head_of(model: Any) -> str | None:
-    """What the model predicts: classification, masked or next; None for other heads."""
+    """What the model predicts: a class of the text or of each token, an answer, masked or next; None: another head."""
     from transformers.models.auto import modeling_auto
 
     names = {kind.__name__ for kind in type(model).__mro__}
     for said, table in (
         ("next", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"),
         ("classification", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"),
+        ("token-classification", "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES"),
+        ("answer", "MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES"),
         ("masked", "MODEL_FOR_MASKED_LM_MAPPING_NAMES"),
         ("next", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),
     ):
@@ -311,6 +288,23 @@ def _bytes_of(piece: str) -> bytes | None:
     table = {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
     spelled = [table.get(character) for character in piece]
     return None if None in spelled else bytes(byte for byte in spelled if byte is not None)
+
+
+def bytes_of(tokenizer: Any, token: int) -> bytes:
+    """The bytes that a token adds to running text, its space included; none for a special token."""
+    if is_special(tokenizer, token):
+        return b""
+    piece = tokenizer.convert_ids_to_tokens(int(token))
+    if piece is None:
+        return b""
+    # After a token of its own, to keep a leading space.
+    read = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
+    before = read([int(token)])
+    text = read([int(token), int(token)])[len(before) :]
+    if "\ufffd" not in text:
+        return text.encode("utf-8", "replace")
+    found = _bytes_of(str(piece))
+    return text.encode() if found is None else found
 
 
 def _shown_bytes(spelled: bytes) -> str:

@@ -1,6 +1,7 @@
 #include "python/binding/errors.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cstring>
 #include <exception>
@@ -45,6 +46,18 @@ void raise(const std::exception_ptr& exception, void*) {
 }
 
 }  // namespace
+
+void throw_own_error(nb::python_error& error) {
+  const nb::object type = nb::module_::import_("attnflow.errors").attr("Error");
+  if (!error.matches(type)) return;
+  const auto name = nb::cast<std::string>(error.value().attr("kind"));
+  ErrorKind kind = ErrorKind::kOther;
+  for (const ErrorKind one :
+       {ErrorKind::kUsage, ErrorKind::kBadFile, ErrorKind::kUnsupportedModel, ErrorKind::kInputTooLong}) {
+    if (name == kind_name(one)) kind = one;
+  }
+  throw Error(kind, nb::cast<std::string>(nb::str(error.value())));
+}
 
 void raise_errors_in_python() { nb::register_exception_translator(raise, nullptr); }
 

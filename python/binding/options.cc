@@ -13,14 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "attnflow/analysis/generate/generate.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_options.h"
-#include "attnflow/explain/fill_generation.h"
-#include "attnflow/explain/generation_columns.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 
@@ -107,11 +106,6 @@ std::string annotation(const OptionInfo& option, const OptionValue& usual) {
   return "str";
 }
 
-const std::vector<Option<GenerationColumns>>& column_options() {
-  static const auto kTable = generation_column_options<GenerationColumns>();
-  return kTable;
-}
-
 // The help of an option that takes names from a table, with the rows that Python has.
 std::string help_of(const OptionInfo& option, OptionUse asks) {
   std::string help;
@@ -122,15 +116,16 @@ std::string help_of(const OptionInfo& option, OptionUse asks) {
     }
   };
   if (std::string_view(option.name) == "method") {
-    list("One or several of ", all_methods(), [](const MethodInfo& method) { return method.aggregates(); });
+    list("One or several of ", all_methods(), [&](const MethodInfo& method) {
+      return asks == kForModels || asks == kForGenerations || method.aggregates();
+    });
     return help;
   }
   if (std::string_view(option.name) == "mixing") {
     // With arrays they are finished; with a model they are computed.
     list("Matrix of each layer: ", all_mixings(), [&](const MixingInfo& mixing) {
-      const bool of_model = mixing.mixing == Mixing::kAuto || mixing.needs == MixingNeeds::kRelevance;
-      return mixing.mixing == Mixing::kAttention || mixing.needs == MixingNeeds::kTerms ||
-             (asks == kForModels && of_model);
+      return asks == kForModels || asks == kForGenerations || mixing.mixing == Mixing::kAttention ||
+             mixing.needs == MixingNeeds::kTerms;
     });
     return help;
   }
@@ -173,14 +168,30 @@ ExplainOptions read_options(const nb::dict& given) {
   return options;
 }
 
-GenerationOptions read_generation_options(const nb::dict& given) {
+ExplainOptions read_model_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
-  GenerationOptions options{.explain = read_common(fields, kForGenerate, kForGenerations), .columns = {}};
-  fields.read(std::span(column_options()), options.columns, kForGenerations);
+  ExplainOptions options = read_common(fields, kForExplain, kForModels);
+  leave_out_flow(options, fields.has("method"));
   fields.finish();
-  check_generation_settings(options.explain.settings);
-  require_aggregations(options.explain.settings.methods, "attention of a generation");
-  check_attention_options(options.explain);
+  validate(options.settings);
+  check_options(options);
+  check_attention_options(options);
+  check_referents(options.referents);
+  return options;
+}
+
+ModelGenerateOptions read_generation_options(const nb::dict& given) {
+  OptionFields fields = fields_of(given);
+  ModelGenerateOptions options;
+  options.generate.settings = default_settings(kForGenerate);
+  fields.read(setting_options(), options.generate.settings, kForGenerations);
+  fields.read(generate_options(), options.generate, kForGenerations | kGenerateRequest);
+  fields.read(explain_options(), options.rows, kForGenerations);
+  fields.read("user", options.user);
+  options.generate.threads = options.rows.threads;
+  fields.finish();
+  check_generate_options(options.generate);
+  check_attention_options(options.rows);
   return options;
 }
 
@@ -198,7 +209,7 @@ std::vector<DescribedOption> described_options(const std::string& asks) {
   };
   describe(setting_options(), Settings());
   describe(explain_options(), ExplainOptions());
-  describe(column_options(), GenerationColumns());
+  describe(generate_options(), GenerateOptions());
   return all;
 }
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "attnflow/explain/explain_generation.h"
+#include "attnflow/analysis/generate/generate_options.h"
 #include "attnflow/explain/explain_options.h"
 
 namespace attnflow::python {
@@ -16,13 +16,17 @@ namespace attnflow::python {
 // means not given. Throws Error(kUsage).
 ExplainOptions read_options(const nanobind::dict& given);
 
-// Settings for generations, renormalize, any_weights, threads, generated_columns, flow_tokens and flow_layers. Throws
-// Error(kUsage), also for options that no generation takes.
-struct GenerationOptions {
-  ExplainOptions explain;
-  GenerationColumns columns;
+// Those of `attnflow explain` for a model. Throws Error(kUsage).
+ExplainOptions read_model_options(const nanobind::dict& given);
+
+// Those of `attnflow generate`, and those for rows of attention that do not sum to 1.
+struct ModelGenerateOptions {
+  GenerateOptions generate;
+  ExplainOptions rows;
+  std::string user;  // the user's turn, with generate.chat
 };
-GenerationOptions read_generation_options(const nanobind::dict& given);
+// Throws Error(kUsage), also for options that no generation takes.
+ModelGenerateOptions read_generation_options(const nanobind::dict& given);
 
 // Name, type (as an annotation), help.
 using DescribedOption = std::tuple<std::string, std::string, std::string>;

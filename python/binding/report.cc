@@ -158,6 +158,14 @@ void bind_report(nb::module_& module) {
                      }
                      return std::optional(texts);
                    })
+      .def_prop_ro("scores",
+                   [](nb::handle self) {
+                     std::vector<std::tuple<std::string, NumPyArray<const double>>> all;
+                     for (const MethodScores& scores : nb::cast<const Report&>(self).scores) {
+                       all.emplace_back(to_text(scores.method), as_numpy(scores.values));
+                     }
+                     return all;
+                   })
       .def_prop_ro("predictions", predictions_of)
       .def_prop_ro("target", target_of)
       .def_prop_ro("agreement", agreement_of)

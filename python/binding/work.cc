@@ -5,15 +5,53 @@
 #include <cstddef>
 #include <exception>
 #include <future>
+#include <utility>
 
 namespace attnflow::python {
 
 namespace nb = nanobind;
 
-void run_without_lock(const std::function<void(const ProgressFunction&, const std::stop_token&)>& work,
+void Caller::run(const std::function<void()>& function) {
+  std::unique_lock lock(mutex_);
+  done_ = false;
+  asked_ = &function;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return done_; });
+  if (const std::exception_ptr thrown = std::exchange(thrown_, nullptr)) std::rethrow_exception(thrown);
+}
+
+bool Caller::serve() {
+  constexpr auto kPause = std::chrono::milliseconds(50);  // a person does not notice it
+  const std::function<void()>* asked = nullptr;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kPause, [this] { return ended_ || asked_ != nullptr; });
+    asked = std::exchange(asked_, nullptr);
+    if (asked == nullptr) return ended_;
+  }
+  std::exception_ptr thrown;
+  try {
+    const nb::gil_scoped_acquire acquired;
+    (*asked)();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  const std::lock_guard lock(mutex_);
+  thrown_ = thrown;
+  done_ = true;
+  changed_.notify_all();
+  return false;
+}
+
+void Caller::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void run_without_lock(const std::function<void(const ProgressFunction&, const std::stop_token&, Caller&)>& work,
                       const std::optional<Progress>& progress) {
   using Clock = std::chrono::steady_clock;
-  constexpr auto kPause = std::chrono::milliseconds(50);  // a person does not notice it
   constexpr auto kLong = std::chrono::seconds(1);
 
   std::atomic<std::size_t> done = 0;
@@ -21,6 +59,7 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
   std::stop_source stop;
   std::exception_ptr of_python;
   std::future<void> ended;
+  Caller caller;
   {
     const nb::gil_scoped_release released;
     ended = std::async(std::launch::async, [&] {
@@ -28,11 +67,17 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
         total = all;
         done = now;
       };
-      work(tell, stop.get_token());
+      try {
+        work(tell, stop.get_token(), caller);
+      } catch (...) {
+        caller.end();
+        throw;
+      }
+      caller.end();
     });
     const auto began = Clock::now();
     std::size_t shown = 0;
-    while (ended.wait_for(kPause) != std::future_status::ready) {
+    while (!caller.serve()) {
       if (of_python) continue;
       try {
         const nb::gil_scoped_acquire acquired;
@@ -47,6 +92,7 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
         stop.request_stop();
       }
     }
+    ended.wait();
   }
   if (of_python) std::rethrow_exception(of_python);
   ended.get();

@@ -175,7 +175,7 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
   check_head(info);
   TextEvaluation result;
   ExplainOptions explain = options.explain;
-  explain.check = false;  // which is what follows
+  explain.check = CheckWhen::kNever;  // which is what follows
   result.report = explain_text(model, tokenizer, text, pair, explain);
   const Report& report = result.report;
   EncodedSample sample;

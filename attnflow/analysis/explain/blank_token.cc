@@ -1,7 +1,6 @@
 #include "attnflow/analysis/explain/blank_token.h"
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 
 #include "attnflow/base/format_error.h"
@@ -22,20 +21,15 @@ std::optional<BlankToken> first_end(const TextCodec& tokenizer) {
 }  // namespace
 
 BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, const std::string& asked) {
-  const auto first_of = [&](std::initializer_list<const char*> pieces) -> std::optional<BlankToken> {
-    for (const char* const piece : pieces) {
-      const auto id = tokenizer.token_to_id(piece);
-      if (id && *id < static_cast<std::int64_t>(info.vocabulary)) return BlankToken{*id, piece};
-    }
-    return std::nullopt;
+  const auto known = [&](const std::optional<std::int64_t>& id) -> std::optional<BlankToken> {
+    if (!id || *id >= static_cast<std::int64_t>(info.vocabulary)) return std::nullopt;
+    return BlankToken{*id, tokenizer.spelled(*id)};
   };
-  const auto unknown = [&] { return first_of({"[UNK]", "<unk>"}); };
-  const auto mask = [&] { return first_of({"[MASK]", "<mask>"}); };
   std::optional<BlankToken> found;
   if (asked == "unk") {
-    found = unknown();
+    found = known(tokenizer.unknown_id());
   } else if (asked == "mask") {
-    found = mask();
+    found = known(tokenizer.mask_id());
   } else if (asked == "pad") {
     const Architecture* const row = find_architecture(info.architecture);
     if (row != nullptr && row->skips_padding()) {
@@ -43,12 +37,12 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
           "--blank: expected unk or mask for a model of the RoBERTa family, found pad, which would also shift the "
           "positions of the tokens after it");
     }
-    found = first_of({"[PAD]", "<pad>"});
+    found = known(tokenizer.padding_id());
   } else {
-    found = unknown();
-    if (!found) found = mask();
+    found = known(tokenizer.unknown_id());
+    if (!found) found = known(tokenizer.mask_id());
     if (!found && info.causal) {
-      found = first_of({"[PAD]", "<pad>", "<|pad|>", "<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
+      found = known(tokenizer.padding_id());
       if (!found) found = first_end(tokenizer);
     }
   }

@@ -23,6 +23,7 @@ bool can_prepare(Gradients<Input>* gradients) {
 
 template <class Model>
 void choose(Settings& settings, Model& model, DefaultQuestion question, std::vector<Note>& notes) {
+  if (settings.mixing != Mixing::kAuto) return;  // before the model is asked for anything
   const ModelInfo& info = model.info();
   question.predicts = question.predicts && has_target(info);
   choose_mixing(settings,

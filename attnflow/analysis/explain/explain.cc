@@ -20,7 +20,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/explain_edges.h"
+#include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/explain/special_twice.h"
@@ -169,6 +169,20 @@ void add_predictions(Report& report, const ModelInfo& info, const TextCodec& tok
   }
 }
 
+// Multiplies whole layers as they come.
+class RunningSink : public AttentionSink {
+ public:
+  RunningSink(RunningAttention& running, HeadFusion fusion) : running_(running), fusion_(fusion) {}
+  void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
+    running_.heads = attention.extent(0);
+    running_.source.add(fuse_heads(attention, fusion_), is_causal(attention));
+  }
+
+ private:
+  RunningAttention& running_;
+  HeadFusion fusion_;
+};
+
 }  // namespace
 
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
@@ -180,8 +194,9 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   check_vocabulary(tokenizer, info);
   const Encoding encoding = encode_text(tokenizer, info, text, pair, options.truncate);
   const std::size_t n = encoding.tokens.size();
-  const bool has_text = std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
-                                    [](const EncodedToken& token) { return token.begin.has_value(); });
+  const bool has_text =
+      !encoding.has_places || std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
+                                          [](const EncodedToken& token) { return token.begin.has_value(); });
   if (!has_text) {
     throw internal::usage_error("expected text with at least one token, found none (empty or only whitespace)");
   }
@@ -194,9 +209,12 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
 
   Report report;
   report.input.tokens = report_tokens(encoding);
-  report.input.text = text;
-  report.input.text_pair = pair.value_or("");
+  if (encoding.has_places) {
+    report.input.text = text;
+    report.input.text_pair = pair.value_or("");
+  }
   const std::size_t reading = reading_position(info, text_input(encoding).ids);
+  const bool replays = options.only_output_token && model.decoder() != nullptr;
   bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, reading);
   if (predicts && info.head == ModelHead::kMaskedLm) {  // unless that mask is blanked
     std::vector<Note> notes;
@@ -204,12 +222,11 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
         resolve_output_token(options.settings.output_token, report.input, false, options.settings.words, notes);
     predicts = std::find(options.blank.begin(), options.blank.end(), mask) == options.blank.end();
   }
-  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = options.only_output_token},
-                report.notes);
+  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays}, report.notes);
   validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
-  report.input.kind = "text";
+  report.input.kind = encoding.has_places ? "text" : "attention";
   for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (encoding.truncated) {
     report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
@@ -290,7 +307,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   }
 
   RunOptions run;
-  if (explains && options.only_output_token && shown != reading) {
+  if (explains && replays && shown != reading) {
     throw internal::usage_error(
         "--only-output-token: when a prediction is explained, expected the output token at which it is made ({}), "
         "found token {}; remove --only-output-token",
@@ -326,8 +343,9 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     if (finds_answers) return shown == answers.front().first;
     return std::find(predicted.begin(), predicted.end(), shown) != predicted.end();
   };
-  const bool checks =
-      options.check && !explains && !options.only_output_token && info.head != ModelHead::kNone && ends_in_prediction();
+  const bool wants_check =
+      options.check == CheckWhen::kAlways || (options.check == CheckWhen::kIfCheap && !options.only_output_token);
+  const bool checks = wants_check && !explains && info.head != ModelHead::kNone && ends_in_prediction();
   if (checks) asked = ask();
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   ScoreTarget explained;
@@ -361,11 +379,12 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     methods.quantity = quantity;
     methods.steps = options.integration_steps;
     methods.threads = options.threads;
+    methods.check = wants_check ? options.check : CheckWhen::kNever;
     methods.phases = options.phases;
     methods.stop_token = options.stop_token;
     score_methods(report, methods);
   };
-  if (options.only_output_token) {
+  if (replays) {
     check_replay_options(options, report.model, n);
     Decoder& decoder = *model.decoder();
     Tensor<float> logits;
@@ -375,6 +394,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     output.logits = std::move(logits);
     note_output();
     fill_report_of_row(report, ReplaySource(*replay, question.settings.mixing), question, options);
+    add_scores();
+    return report;
+  }
+  if (std::optional<RunningAttention> running = running_attention(options, info.layers)) {
+    RunningSink sink(*running, options.settings.heads.fusion);
+    StopSink stoppable({&sink}, options.stop_token, PassProgress(options.reading, info.layers, n));
+    output = model.run(input, &stoppable, run);
+    note_output();
+    fill_report(report, running->source, question, options);
     add_scores();
     return report;
   }

@@ -321,11 +321,6 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   file.stack = random_stack({.layers = 2, .heads = 1, .tokens = 3});
   test::expect_error(ErrorKind::kUsage, {"has no gradients"}, [&] { explain_attention(file, by_gradient()); });
 
-  GradientModel decoder(ModelHead::kCausalLm, true);
-  ExplainOptions row = by_gradient();
-  row.only_output_token = true;
-  row.settings.methods = {Method::kRollout};
-  test::expect_error(ErrorKind::kUsage, {}, [&] { explain(decoder, row); });
 }
 
 TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {

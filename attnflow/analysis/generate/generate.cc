@@ -19,6 +19,7 @@
 #include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
+#include "attnflow/analysis/generate/excluded_tokens.h"
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/analysis/generate/generation_scores.h"
 #include "attnflow/analysis/generate/generation_sink.h"
@@ -168,17 +169,6 @@ void check_generation_memory(const GenerationSinkOptions& sink, const GenerateOp
       options.max_memory);
 }
 
-// The same rules one by one, to learn which tokens each excludes.
-std::vector<TokenFilterOptions> single_rules(const TokenFilterOptions& filter) {
-  std::vector<TokenFilterOptions> rules;
-  if (filter.special) rules.emplace_back().special = true;
-  for (const std::string& language : filter.stop_words) rules.emplace_back().stop_words = {language};
-  if (filter.punctuation) rules.emplace_back().punctuation = true;
-  for (const std::string& pattern : filter.patterns) rules.emplace_back().patterns = {pattern};
-  for (const std::string& index : filter.indices) rules.emplace_back().indices = {index};
-  return rules;
-}
-
 // Tokens that lie wholly in the chat template's text.
 ExcludedTokens template_tokens(const InputText& input, std::span<const TextSpan> written) {
   ExcludedTokens found{"chat template", {}};
@@ -190,27 +180,6 @@ ExcludedTokens template_tokens(const InputText& input, std::span<const TextSpan>
     if (!is_written) found.tokens.push_back(j);
   }
   return found;
-}
-
-std::vector<ExcludedTokens> excluded_tokens(const InputText& input, const TokenFilterOptions& filter) {
-  std::vector<FilterToken> tokens;
-  for (const auto& group : word_groups(input.tokens)) {
-    std::string word;
-    for (const std::size_t j : group) word += own_text(input, j);
-    for (const std::size_t j : group) {
-      tokens.push_back({own_text(input, j), group.size() > 1 ? word : std::string(), input.tokens[j].special});
-    }
-  }
-  std::vector<ExcludedTokens> excluded;
-  for (const TokenFilterOptions& rule : single_rules(filter)) {
-    const TokenFilterResult result = filter_tokens(tokens, rule);
-    ExcludedTokens& found = excluded.emplace_back();
-    found.rule = result.rules.front().reason;
-    for (std::size_t j = 0; j < tokens.size(); ++j) {
-      if (result.excluded[j]) found.tokens.push_back(j);
-    }
-  }
-  return excluded;
 }
 
 // The template's own system text is in every table and picture, and is not the user's.
@@ -282,6 +251,51 @@ RuledSampler ruled_sampler(const ModelInfo& info, const TextCodec& codec, const 
   return sampler;
 }
 
+// A generated token, with its target if one is explained or checked.
+GeneratedToken chosen_token(const ModelInfo& info, const TextCodec& codec, const GenerateOptions& options,
+                            std::size_t id, std::span<const float> logits, std::size_t position) {
+  GeneratedToken token = generated_token(codec, id, logits, options.choices);
+  if (options.settings.mixing == Mixing::kAttention && !options.settings.explains_prediction() &&
+      options.check_tokens.empty()) {
+    return token;
+  }
+  const auto against =
+      options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kNext;
+  token.target = chosen_target({.label = id, .against = against}, info, &codec, logits, position);
+  return token;
+}
+
+void place_text(const internal::GeneratedText& text, Generation& generation) {
+  generation.text = text.text();
+  for (std::size_t t = 0; t < generation.tokens.size(); ++t) {
+    GeneratedToken& token = generation.tokens[t];
+    std::tie(token.begin, token.end) = text.range(t);
+  }
+}
+
+// A text that was generated elsewhere: one pass over prompt and text.
+void take_made(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
+               GenerationSink& sink, Report& report) {
+  Generation& generation = *report.generation;
+  generation.stopped = options.made_stopped;
+  internal::GeneratedText text(codec, {}, decoder.info().target.has_value());
+  std::vector<std::int64_t> ids = prompt.ids;
+  for (const std::size_t id : options.made) {
+    ids.push_back(static_cast<std::int64_t>(id));
+    text.add(ids.back());
+  }
+  text.finish();
+  ids.pop_back();
+  const std::size_t first = prompt.ids.size() - 1;
+  StopSink whole({&sink}, {}, PassProgress(options.reading, decoder.info().layers, ids.size()));
+  const Tensor<float> logits = decoder.append_each(ids, first, &whole, options.stop_token);
+  for (std::size_t t = 0; t < options.made.size(); ++t) {
+    generation.tokens.push_back(
+        chosen_token(decoder.info(), codec, options, options.made[t], logits[t].span(), first + t));
+  }
+  place_text(text, generation);
+}
+
 void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
                      std::size_t most, RuledSampler& sampler, GenerationSink& sink, Report& report) {
   Generation& generation = *report.generation;
@@ -325,16 +339,9 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     }
     if (tokens.size() < options.begin_with.size()) id = options.begin_with[tokens.size()];
     sampler.keep(id);
-    tokens.push_back(generated_token(codec, id, logits.span(), options.choices));
+    tokens.push_back(
+        chosen_token(decoder.info(), codec, options, id, logits.span(), prompt.ids.size() + tokens.size() - 1));
     if (options.generating) options.generating(tokens.size(), most);
-    if (options.settings.mixing != Mixing::kAttention || options.settings.explains_prediction() ||
-        !options.check_tokens.empty()) {
-      const auto against =
-          options.settings.weights_by_gradient() ? AskedTarget::Against::kNothing : AskedTarget::Against::kNext;
-      const AskedTarget asked{.label = static_cast<std::size_t>(tokens.back().id), .against = against};
-      tokens.back().target =
-          chosen_target(asked, decoder.info(), &codec, logits.span(), prompt.ids.size() + tokens.size() - 2);
-    }
     next = {tokens.back().id};
     text.add(next.front());
     ends = !options.ignore_end && codec.is_end(next.front());
@@ -361,8 +368,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   }
   text.finish();
   generation.given = std::min(options.begin_with.size(), tokens.size());
-  generation.text = text.text();
-  for (std::size_t t = 0; t < tokens.size(); ++t) std::tie(tokens[t].begin, tokens[t].end) = text.range(t);
+  place_text(text, generation);
 }
 
 GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink,
@@ -405,6 +411,7 @@ void check_request(Decoder& decoder, const TextCodec& codec, const GenerateOptio
   check_decoder_head(info);
   check_methods(options.settings, decoder, options.integration_steps);
   check_given(options.begin_with, info);
+  check_given(options.made, info);
   const bool blanks = options.settings.wants(Method::kBlankOut) || options.settings.wants(Method::kIntegratedGradients);
   if (blanks || !options.check_tokens.empty()) find_blank_token(codec, info);
 }
@@ -466,10 +473,13 @@ void fill_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions
   }
 }
 
-void add_closing_notes(const ModelInfo& info, const RuledSampler& sampler, std::size_t prompt_tokens, Report& report) {
+void add_closing_notes(const ModelInfo& info, const RuledSampler& sampler, bool made_here, std::size_t prompt_tokens,
+                       Report& report) {
   const Generation& generation = *report.generation;
   const std::size_t generated = generation.tokens.size();
-  for (Note& note : sampler.notes(generated, generation.stopped == "length")) report.notes.push_back(std::move(note));
+  if (made_here) {
+    for (Note& note : sampler.notes(generated, generation.stopped == "length")) report.notes.push_back(std::move(note));
+  }
   if (generation.given > 0) report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", generation.given}}});
   for (Note& note : info.notes_for(prompt_tokens + generated)) report.notes.push_back(std::move(note));
   if (generation.stopped == "interrupted") report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
@@ -506,7 +516,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_request(decoder, codec, options, prompt);
   RuledSampler sampler = ruled_sampler(info, codec, options, prompt);
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
-  const std::size_t most = std::min(options.tokens, room + 1);
+  const std::size_t most = options.made.empty() ? std::min(options.tokens, room + 1) : options.made.size();
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   choose_mixing(options.settings, decoder,
                 {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
@@ -524,7 +534,11 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   decoder.reserve(m + most - 1);
   check_generation_memory(keep, options, report.settings.layers.size(), m, most);
   GenerationSink sink(keep);
-  continue_prompt(decoder, codec, options, prompt, most, sampler, sink, report);
+  if (options.made.empty()) {
+    continue_prompt(decoder, codec, options, prompt, most, sampler, sink, report);
+  } else {
+    take_made(decoder, codec, options, prompt, sink, report);
+  }
   place_outputs(report);
   fill_values(decoder, options, sink, prompt, by_default, report);
   if (info.target) {
@@ -535,7 +549,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   } else if (by_default || options.settings.explains_prediction() || !options.check_tokens.empty()) {
     fill_scores(decoder, codec, options, prompt, report);
   }
-  add_closing_notes(info, sampler, m, report);
+  add_closing_notes(info, sampler, options.made.empty(), m, report);
   return report;
 }
 

@@ -28,7 +28,10 @@ struct GenerateOptions {
   Settings settings;
   std::size_t tokens = 64;  // n, at most
   SamplingOptions sampling;
-  std::vector<std::size_t> begin_with;            // ids of the first generated tokens, whatever the model would choose
+  std::vector<std::size_t> begin_with;  // ids of the first generated tokens, whatever the model would choose
+  // All tokens of a text that was generated elsewhere: explained as the model's own choice, none is chosen here.
+  std::vector<std::size_t> made;
+  std::string made_stopped;                       // why that text ended, as Generation::stopped
   bool chat = false;                              // the prompt is the user's turn of a conversation (chat_prompt.h)
   std::optional<std::string> system;              // with chat: the system's turn before it
   bool keep_template = false;                     // with chat: rank what the template wrote, too

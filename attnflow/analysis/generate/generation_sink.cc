@@ -6,7 +6,7 @@
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/attribution/question_rows.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/explain/explain_edges.h"
+#include "attnflow/explain/fill_report.h"
 
 namespace attnflow::internal {
 namespace {

@@ -13,7 +13,6 @@
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/explain_edges.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
@@ -174,8 +173,8 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   // Maps of attention end in the class token, so its prediction is what they are checked against.
   const ReportQuestion question = resolve_question(report, options);
   const std::size_t shown = question.settings.output_token;
-  const bool checks = options.check && !explains && info.head == ModelHead::kClassification && shown == 0 &&
-                      report.input.tokens[shown].special;
+  const bool checks = options.check != CheckWhen::kNever && !explains && info.head == ModelHead::kClassification &&
+                      shown == 0 && report.input.tokens[shown].special;
   if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),

@@ -31,6 +31,7 @@ struct MethodQuestion {
   std::string quantity = {};              // what the target's value is called; empty: by its kind
   std::size_t steps = kIntegrationSteps;  // integrated gradients
   std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
+  CheckWhen check = CheckWhen::kIfCheap;  // of the maps in the report
   PhaseStart phases = {};                 // blank-out and integrated gradients
   std::stop_token stop_token = {};
 };

@@ -17,6 +17,16 @@
 namespace attnflow {
 namespace {
 
+// A model may overflow where a token is blanked.
+bool check_is_finite(const BlankOut& blanked, bool must) {
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  if (is_finite(blanked.value) && std::all_of(blanked.blanked.begin(), blanked.blanked.end(), is_finite)) return true;
+  if (!must) return false;
+  throw internal::file_error(
+      "check: expected finite values, found some that are not; the model overflows where tokens are blanked; omit "
+      "check, or load the model in float32");
+}
+
 Tensor<double> score_row(std::vector<double> scores, const char* method) {
   if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); })) {
     throw internal::file_error(
@@ -75,8 +85,11 @@ void score_methods(Report& report, const Question& question) {
   std::size_t tokens = 0;
   for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
   std::optional<BlankOut> blanked;
-  if (question.blanked && (asked || agreement_is_cheap(question.model.info().active_parameters(), tokens, n, work))) {
+  const bool must = question.check == CheckWhen::kAlways;
+  const auto is_cheap = [&] { return agreement_is_cheap(question.model.info().active_parameters(), tokens, n, work); };
+  if (question.blanked && (asked || must || (question.check == CheckWhen::kIfCheap && is_cheap()))) {
     blanked = blank_out(question);
+    if (!asked && !check_is_finite(*blanked, must)) blanked.reset();
   }
   for (const Method method : report.settings.methods) {
     if (!method_info(method).aggregates()) report.scores.push_back(method_scores(method, question, blanked));

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
+from attnflow import _core
 from attnflow.capture import explained
 from attnflow.errors import Error, bad_input
-from attnflow.explanation import check_options, check_target, explain
+from attnflow.explanation import check_target, explain
 from attnflow.hints import TextOptions
 from attnflow.report import Report
 from attnflow.text import require_words, unicode_text
@@ -73,7 +74,11 @@ def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
         raise Error("keep_attention: expected False for a corpus, whose rows hold no attention, found True")
-    check_options(asked)
+    _core.check_model_options(asked)
+    methods = asked["method"]
+    for method in methods.split(",") if isinstance(methods, str) else methods:
+        if method.strip() not in ("raw", "rollout", "flow"):
+            raise Error(f"method: expected raw, rollout or flow for a corpus, found {method}")
     return asked
 
 

@@ -142,9 +142,8 @@ class Corpus(PackageTest):
         with mock.patch.object(self, "tokenizer", Slow()):
             with self.assertRaisesRegex(attnflow.Error, "is_fast"):
                 self.explain(TEXTS, words=True)
-        for options in ({"mixing": "gradient"}, {"method": "logit"}):
-            with self.assertRaisesRegex(attnflow.Error, "found (gradient|logit); the command"):
-                self.explain(TEXTS, **options)
+        with self.assertRaisesRegex(attnflow.Error, "expected raw, rollout or flow for a corpus, found logit"):
+            self.explain(TEXTS, method="logit")
         self.assertFalse((self.folder / "out").exists())
 
     def test_shorter_datasets_leave_a_folder_as_it_was(self) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 import tempfile
 import threading
@@ -22,13 +21,12 @@ from unittest import mock
 import numpy as np
 import torch
 import transformers
-from attnflow.capture import _at_work, as_given
+from attnflow.capture import _at_work
 from attnflow.hooks import given_tensor
-from attnflow.layers import known_families, layers_of, parts_of
 from loading import ROOT, PackageTest, loaded
 
 import attnflow
-from attnflow import _core, attnlrp, edges
+from attnflow import anatomy, attnlrp, backend, edges
 
 sys.path.insert(0, str(ROOT / "tests" / "families"))
 import families  # noqa: E402
@@ -52,6 +50,11 @@ ALL = {
     "bert": ("norm", "globenc", "alti", "ifr", "value-zeroing", *RELEVANCE),
     "llama": ("norm", "alti", "ifr", "value-zeroing", *RELEVANCE),
 }
+
+
+def layers_in(model: Any) -> list[Any]:
+    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    return list(max(lists, key=len))
 
 
 class Saved:
@@ -145,15 +148,6 @@ class SameAsProgram(EdgesTest):
                 with self.subTest(name, mixing=mixing):
                     self.same(saved, mixing, **some)
 
-    def test_every_known_family_is_compared(self) -> None:
-        compared = {name.split()[0].replace("-", "_") for name in (*AFTER, *DECODERS)}
-        self.assertEqual(compared, set(known_families()))
-        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-        listed = text.partition("layers of bert")[2].partition(". Others")[0]
-        self.assertEqual(
-            {"bert", *re.findall(r"\w+", listed.replace("(SmolLM2, too)", "").replace(" and", ","))}, compared
-        )
-
     def test_what_auto_stands_for(self) -> None:
         for name in ("llama", "gpt2 classes", "bert"):
             with self.subTest(name):
@@ -237,57 +231,49 @@ class Laws(EdgesTest):
         for name in ("bert", "distilbert", "gpt2", "llama", "gpt_neox", "opt", "cohere", "gemma2"):
             saved = self.saved(name)
             errors: list[float] = []
-            terms = edges._Run.terms
+            terms = edges.Run.terms
 
             def checked(run: Any, terms: Any = terms, errors: list[float] = errors) -> Any:
                 made, bias = terms(run)
                 errors.append(made.completeness_error(bias))
                 return made, bias
 
-            ids = torch.tensor([saved.tokenizer(saved.text)["input_ids"]])
-            with mock.patch.object(edges._Run, "terms", checked):
-                made = edges.contributions(saved.model, {"input_ids": ids}, "alti", as_given)
+            with mock.patch.object(edges.Run, "terms", checked):
+                report = saved.explain(mixing="alti", check=False)
             with self.subTest(name):
-                self.assertEqual(len(errors), len(made.edges))
+                self.assertEqual(len(errors), len(report.layers))
                 self.assertLess(max(errors), TOLERANCE)
-                for layer in made.edges:
-                    np.testing.assert_allclose(layer.weights.sum(axis=1), 1.0, rtol=1e-12)
+                np.testing.assert_allclose(report.raw.sum(axis=2), 1.0, rtol=1e-12)
 
     def test_relevance_is_complete(self) -> None:
         """Without biases sum_ij E_ij = sum_i y_i . g_i in every layer, and in the last that is the target's value."""
         saved = self.saved("mistral")
         self.assertFalse([name for name, _ in saved.model.named_parameters() if name.endswith("bias")])
-        ids = torch.tensor([saved.tokenizer(saved.text)["input_ids"]])
         sums: list[tuple[float, float]] = []
-        make, back = _core.relevance_layer, edges._back
-        at_work: list[Any] = []
+        back = backend.back
 
-        def one_layer(run: Any, gradient: Any, by_head: bool) -> Any:
-            at_work[:] = [run]
-            return back(run, gradient, by_head)
+        def summed(run: Any, gradient: Any, by_rules: bool) -> Any:
+            y: list[Any] = []
+            forget = run.forget
 
-        def summed(layer: int, attention: Any, gradient: Any, residual: Any, slope: Any, by_head: bool) -> Any:
-            found = (attention * gradient).sum(dtype=float) + (residual * slope).sum(dtype=float)
-            y = at_work[0].behind().detach().numpy()
-            sums.append((float(found), float((y * slope).sum(dtype=float))))
-            return make(layer, attention, gradient, residual, slope, by_head)
+            def keep() -> None:
+                if run.projected is not None:
+                    y[:] = [run.behind().detach()]
+                forget()
 
-        choice = _core.target_choice({}, "next", "m", 260, str, lambda word: [], _core.Notes())
-        with mock.patch.object(_core, "relevance_layer", summed), mock.patch.object(edges, "_back", one_layer):
-            made = edges.relevance(
-                saved.model,
-                {"input_ids": ids},
-                "relevance",
-                lambda output: (output.logits[0, -1], None),
-                choice,
-                as_given,
+            with mock.patch.object(run, "forget", keep):
+                made = back(run, gradient, by_rules)
+            found = (made.weights * made.slope).sum(dtype=torch.float64) + (made.x[0] * made.behind).sum(
+                dtype=torch.float64
             )
-        assert made.target is not None
-        assert made.target.against is not None
-        with torch.no_grad():
-            logits = saved.model(input_ids=ids).logits[0, -1]
-        value = float(logits[made.target.index] - logits[made.target.against].mean())
-        self.assertEqual(len(sums), len(made.edges))
+            sums.append((float(found), float((y[0] * made.behind).sum(dtype=torch.float64))))
+            return made
+
+        with mock.patch.object(backend, "back", summed):
+            report = saved.explain(mixing="relevance", check=False)
+        assert report.target is not None
+        value = report.target.value
+        self.assertEqual(len(sums), len(report.layers))
         np.testing.assert_allclose([found for found, _ in sums], [expected for _, expected in sums], atol=1e-5)
         self.assertAlmostEqual(sums[0][0], value, places=5)
 
@@ -304,12 +290,14 @@ class Users(EdgesTest):
         for layer in llama.model.model.layers:
             layer.__class__ = Another
         ask: dict[str, Any] = {"mixing": "relevance", "check": False}
-        with self.assertRaisesRegex(attnflow.Error, r'known \(bert, .*register_layer.*mixing="attention"') as caught:
-            llama.explain(**ask)
-        self.assertEqual(caught.exception.kind, "unsupported_model")
-        usual = llama.explain(check=False)
-        self.assertEqual(usual.settings["mixing"], "attention")
-        self.assertTrue(any("is not available for this model" in note for note in usual.notes))
+        with mock.patch.object(anatomy, "_scale", return_value=None):
+            words = r'^Another: expected the sum of .* found neither; .*register_layer.*mixing="attention"'
+            with self.assertRaisesRegex(attnflow.Error, words) as caught:
+                llama.explain(**ask)
+            self.assertEqual(caught.exception.kind, "unsupported_model")
+            usual = llama.explain(check=False)
+            self.assertEqual(usual.settings["mixing"], "attention")
+            self.assertTrue(any("is not available for this model" in note for note in usual.notes))
 
         attnflow.register_layer(
             Another,
@@ -333,8 +321,11 @@ class Users(EdgesTest):
             saved = self.saved(name)
             mixings = ("alti", "relevance")
             expected = [saved.explain(mixing=mixing, **ask) for mixing in mixings]
-            layers = [layer for layer, _ in layers_of(saved.model)]
-            for module in (*layers, *(layer.get_submodule(path) for layer in layers for path in paths)):
+            layers = layers_in(saved.model)
+            for module in (
+                *layers,
+                *(layer.get_submodule(path) for layer in layers for path in paths),
+            ):
                 kind = type(module)
                 names = tuple(inspect.signature(module.forward).parameters)
 
@@ -373,7 +364,7 @@ class Users(EdgesTest):
 
         opt = self.saved("opt")
         expected = opt.explain(mixing="alti", check=False)
-        for layer, _ in layers_of(opt.model):
+        for layer in layers_in(opt.model):
             self.assertGreater(float(layer.self_attn.out_proj.bias.abs().max()), 0)
             layer.self_attn.out_proj = Quantised(layer.self_attn.out_proj).eval()
         found = opt.explain(mixing="alti", check=False)
@@ -443,7 +434,6 @@ class Users(EdgesTest):
     def test_other_questions_are_refused(self) -> None:
         bert, gpt2 = self.saved("bert"), self.saved("gpt2")
         for saved, options, message in (
-            (bert, {"mixing": "gradient"}, "found gradient; the command"),
             (bert, {"mixing": "alti", "heads": "max"}, "requires heads mean"),
             (bert, {"mixing": "alti", "target": "key"}, "target: expected a mixing that explains one prediction"),
             (bert, {"mixing": "relevance", "target": "key", "against": "key"}, "a token other than target key"),
@@ -476,7 +466,9 @@ class Users(EdgesTest):
             logits = llama.model(ids).logits
         for fails in (False, True):
             with mock.patch.object(
-                _core, "relevance_layer", side_effect=RuntimeError("no") if fails else _core.relevance_layer
+                backend,
+                "back",
+                side_effect=RuntimeError("no") if fails else backend.back,
             ):
                 try:
                     inference_mode: Any = torch.inference_mode
@@ -493,7 +485,7 @@ class Users(EdgesTest):
         llama = self.saved("llama")
         ids = torch.tensor([llama.tokenizer("another text")["input_ids"]])
         expected = llama.explain(mixing="relevance", check=False)
-        make = _core.relevance_layer
+        make = backend.back
 
         def beside(*given: Any) -> Any:
             def run() -> None:
@@ -505,7 +497,7 @@ class Users(EdgesTest):
             thread.join()
             return make(*given)
 
-        with mock.patch.object(_core, "relevance_layer", beside):
+        with mock.patch.object(backend, "back", beside):
             found = llama.explain(mixing="relevance", check=False)
         self.assert_same_bits(found.rollout, expected.rollout)
 
@@ -513,12 +505,12 @@ class Users(EdgesTest):
         llama = self.saved("llama")
         ask: dict[str, Any] = {"mixing": "relevance", "check": False}
         entered: list[bool] = []
-        rules, make = attnlrp.rules, _core.relevance_layer
+        rules, make = attnlrp.rules, backend.back
 
         @contextmanager
-        def watched(model: Any) -> Iterator[None]:
+        def watched(model: Any, by_rules: bool) -> Iterator[None]:
             entered.append(_at_work.locked())
-            with rules(model):
+            with rules(model, by_rules):
                 yield
             entered.append(_at_work.locked())
 
@@ -537,9 +529,12 @@ class Users(EdgesTest):
             self.assertFalse(any(parameter.requires_grad for parameter in llama.model.parameters()))
             return make(*given)
 
-        with mock.patch.object(attnlrp, "rules", watched), mock.patch.object(_core, "relevance_layer", beside):
+        with (
+            mock.patch.object(attnlrp, "rules", watched),
+            mock.patch.object(backend, "back", beside),
+        ):
             llama.explain(**ask)
-        self.assertEqual(entered, [True, True])
+        self.assertEqual(entered, [True] * 4)  # forward and back
         self.assertEqual(len(refused), len(llama.model.model.layers))
         self.assertRegex(refused[0], "one capture at a time")
         self.assertTrue(all(parameter.requires_grad for parameter in llama.model.parameters()))
@@ -554,10 +549,6 @@ class Users(EdgesTest):
         exact = gemma.explain(mixing="alti", check=False)
         half = attnflow.explain(gemma.model.bfloat16(), gemma.tokenizer, gemma.text, mixing="alti", check=False)
         self.assertLess(np.abs(half.rollout - exact.rollout).max(), 0.05)
-
-    def test_parts_of_what_is_no_layer(self) -> None:
-        self.assertIsNone(parts_of(torch.nn.Linear(1, 1)))
-        self.assertEqual(layers_of(torch.nn.Linear(1, 1)), [])
 
 
 if __name__ == "__main__":

@@ -67,7 +67,10 @@ class SameAsProgram(PackageTest):
         if expected is None:
             self.assertIsNone(found)
             return
-        for one, other in ((found, expected), (found["against"], expected["against"])):
+        for one, other in (
+            (found, expected),
+            (found.get("against", {}), expected.get("against", {})),
+        ):
             self.assertEqual(one.keys(), other.keys())
             for key, value in other.items():
                 if isinstance(value, float):
@@ -104,6 +107,21 @@ class SameAsProgram(PackageTest):
 
     def test_words(self) -> None:
         self.check("llama_grouped", words=True, method=["rollout", "flow"])
+
+    def test_relevance(self) -> None:
+        for mixing in ("relevance", "gradient"):
+            self.check("llama_grouped", tokens=3, mixing=mixing, method=["rollout", "flow"])
+        self.check("gpt2_tied", tokens=3, mixing="relevance", words=True)
+
+    def test_methods_without_layers(self) -> None:
+        report = self.check(
+            "llama_grouped",
+            tokens=3,
+            method=["rollout", "attnlrp", "blank-out", "integrated-gradients"],
+        )
+        program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
+        for method, values in program.scores.items():
+            np.testing.assert_allclose(report.scores[method], values, atol=2e-5, err_msg=method)
 
 
 class Generate(PackageTest):
@@ -180,19 +198,18 @@ class Generate(PackageTest):
         self.assertTrue(table[table.layer != flow.flow_layers[0]].flow.isna().all())
         self.assertIn("<svg", report.to_svg())
 
-    def test_pieces_of_a_character(self) -> None:
-        from attnflow.generation import _placed
+    def test_what_tokens_add_to_a_text(self) -> None:
+        from attnflow.text import bytes_of
 
-        class Bytes:
-            """A token is a byte."""
-
-            def decode(self, ids: list[int], **_: Any) -> str:
-                return bytes(ids).decode("utf-8", "replace")
-
-        made = list("a\u00e9\U0001f600b".encode())
-        text, places = _placed(Bytes(), list(b"the "), made)
-        self.assertEqual(text, "a\u00e9\U0001f600b")
-        self.assertEqual(places, [(0, 1), (1, 3), (1, 3), *4 * [(3, 7)], (7, 8)])
+        text = "the key to a\u00e9 \U0001f600b"
+        for name in ("llama_grouped", "gpt2_tied"):
+            tokenizer = loaded(name)[1]
+            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+            self.assertEqual(
+                b"".join(bytes_of(tokenizer, token) for token in ids).decode().strip(),
+                text,
+                name,
+            )
 
     def test_refusals(self) -> None:
         """Before the model runs."""
@@ -202,9 +219,10 @@ class Generate(PackageTest):
             ("discard", {"discard": 0.5}),
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
-            ("expected attention or contributions .* found relevance; explain", {"mixing": "relevance"}),
-            ("gradient; the command `attnflow generate` supports it", {"mixing": "gradient"}),
-            ("globenc: expected layers with a norm after .* found layer 1 without", {"mixing": "globenc"}),
+            (
+                "globenc: expected layers with a norm after .* found layer 1 without",
+                {"mixing": "globenc"},
+            ),
             (
                 "receptive-field: expected mixing attention, value-zeroing",
                 {"mixing": "alti", "normalize": "receptive-field"},

@@ -271,10 +271,15 @@ class Wrapped(PackageTest):
         tokenizer = loaded()[1]
         config = transformers.AutoConfig.from_pretrained(BERT)
         for kind, words in (
-            (transformers.BertForTokenClassification, "whose head scores each token; the command `attnflow explain`"),
-            (transformers.BertForQuestionAnswering, "whose head scores each token"),
-            (transformers.BertForMultipleChoice, "whose head is no such one \\(ForMultipleChoice\\)"),
-            (transformers.BertModel, "which has no head; choose"),
+            (
+                transformers.BertForQuestionAnswering,
+                "expected a question and that text, found no second text",
+            ),
+            (
+                transformers.BertForMultipleChoice,
+                "which has no head that scores anything",
+            ),
+            (transformers.BertModel, "which has no head that scores anything"),
         ):
             with self.subTest(kind.__name__), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.explain(kind(config).eval(), tokenizer, "the key", mixing="relevance")

@@ -1,0 +1,251 @@
+"""Where a model's layers keep what contributions and relevance are made of, found by running it on a few tokens.
+
+A layer is the module of a numbered list around one call of attention. With x its input, y the residual stream behind
+attention and o its output, hooks show what every module in it is given and gives. Then
+
+    projection    the linear map that is given what attention gave; w is what it gives
+    written_norm  a norm that is given w; then w is what that gives
+    behind        the first module that is given y = x + s w (s, the scale, is 1 in most families)
+    attention     without such a module, and if o = x + s w + f for what another module gave: the network is parallel
+    last_norm     the norm that gives o, if what it is given contains the output of `behind` and not y
+
+Nothing is taken from a table, and nothing is believed: each run compares what it saw with these equations
+(attnflow.edges.Run.check()), and the terms of the first layer with their sum.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from attnflow.capture import capture_with
+from attnflow.errors import Error, unsupported
+from attnflow.hooks import before, behind, given_tensor
+from attnflow.layers import LayerParts, parts_of, registrations
+
+# Tokens that the model is run on: enough to tell a scale from a coincidence.
+_TOKENS = 6
+
+
+@dataclass
+class _Call:
+    """A call of a module within a layer: the tensor that it was given, and the one that it gave."""
+
+    path: str
+    module: Any
+    given: Any
+    gave: Any
+
+
+@dataclass
+class _Seen:
+    """What one call of a layer showed."""
+
+    layer: Any
+    name: str
+    attention: str = ""  # the path of the module that called attention
+    x: Any = None
+    o: Any = None
+    mixed: Any = None  # what attention gave
+    calls: list[_Call] = field(default_factory=list)  # in the order in which they ended
+
+
+_found: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[Any, LayerParts]]]] = weakref.WeakKeyDictionary()
+
+
+def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerParts]]:
+    """The layers of a model with their parts, in the order in which they run; raises Error with what was missing.
+
+    inputs: a text's, of which the first tokens are run, once for each model.
+    """
+    anatomy = [*(type(module) for module in model.modules()), *map(id, registrations())]
+    kept = _found.get(model)
+    if kept is not None and kept[0] == anatomy:
+        return kept[1]
+    made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs)]
+    _found[model] = (anatomy, made)
+    return made
+
+
+def _seen(model: Any, inputs: dict[str, Any]) -> list[_Seen]:
+    import torch
+
+    names = {id(module): name for name, module in model.named_modules()}
+    layers: list[_Seen] = []
+    by_module: dict[int, Any] = {}
+
+    def see(module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
+        path = names.get(id(module), "")
+        layer = _numbered(path)
+        if layer is None:
+            raise _not_found(type(module).__name__, "attention within a module of a list of layers", f"it in {path}")
+        layers.append(_Seen(model.get_submodule(layer), layer, path[len(layer) + 1 :], mixed=output.detach()))
+
+    short = {key: one[:, :_TOKENS] if one.dim() == 2 else one for key, one in inputs.items()}
+    # First which modules are layers, then what happens in them.
+    with capture_with(model, lambda *_: None, see=see), torch.no_grad():
+        model(**short)
+    for seen in layers:
+        if id(seen.layer) in by_module:
+            raise _not_found(type(seen.layer).__name__, "each layer to run once", f"{seen.name} running again")
+        by_module[id(seen.layer)] = seen
+    with capture_with(model, lambda *_: None, see=lambda *_: None), _watched(layers), torch.no_grad():
+        model(**short)
+    return layers
+
+
+def _numbered(path: str) -> str | None:
+    """The innermost module of a list around a module: "model.layers.3" of "model.layers.3.self_attn"."""
+    parts = path.split(".")
+    at = max((place for place, part in enumerate(parts) if part.isdigit()), default=None)
+    return None if at is None or at == len(parts) - 1 else ".".join(parts[: at + 1])
+
+
+@contextmanager
+def _watched(layers: list[_Seen]) -> Iterator[None]:
+    """Records the calls of all modules in the layers."""
+    with ExitStack() as stack:
+        for seen in layers:
+            for path, module in seen.layer.named_modules():
+                for remove in _recording(seen, path, module):
+                    stack.callback(remove)
+        yield
+
+
+def _recording(seen: _Seen, path: str, module: Any) -> Iterator[Any]:
+    given: list[Any] = []
+
+    def start(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+        try:
+            given.append(given_tensor(module, arguments, options).detach())
+        except Error:  # called without a tensor
+            given.append(None)
+
+    def end(_: Any, __: Any, ___: Any, output: Any) -> None:
+        one = _tensor(output if isinstance(output, tuple) else [output])
+        call = _Call(path, module, given.pop(), one)
+        if path == "":
+            seen.x, seen.o = call.given, call.gave
+        else:
+            seen.calls.append(call)
+
+    yield before(module, start)
+    yield behind(module, end)
+
+
+def _tensor(several: Any) -> Any:
+    import torch
+
+    return next((one.detach() for one in several if isinstance(one, torch.Tensor)), None)
+
+
+def _parts(seen: _Seen) -> LayerParts:
+    known = parts_of(seen.layer)
+    if known is not None:
+        return known
+    kind = type(seen.layer).__name__
+    x = seen.x
+    if x is None or x.dim() != 3 or seen.o is None or seen.o.shape != x.shape:
+        raise _not_found(kind, "a layer that is given and gives [text, token, hidden]", "other shapes")
+    projection = next((call for call in seen.calls if _same(call.given, seen.mixed)), None)
+    if projection is None or projection.gave is None or projection.gave.shape != x.shape:
+        raise _not_found(kind, "a module that is given what attention gave, and projects it", "none")
+    norm = next((call for call in seen.calls if _is_norm(call) and _same(call.given, projection.gave)), None)
+    written = projection if norm is None else norm
+    found: dict[str, Any] = {
+        "projection": projection.path,
+        "written_norm": "" if norm is None else norm.path,
+        "attends": seen.attention,
+    }
+    sums = [
+        (call, scale)
+        for call in seen.calls
+        if call.path != projection.path and (scale := _scale(call.given, x, written.gave)) is not None
+    ]
+    if not sums:
+        return _parallel(seen, found, written.gave)
+    # A norm that ends the residual branch or, of nested modules that are given y, the outermost.
+    _, scale = sums[0]
+    alike = [call for call, _ in sums if _same(call.given, sums[0][0].given)]
+    first = next((call for call in alike if _is_norm(call)), None)
+    given = first or min(alike, key=lambda call: call.path.count("."))
+    return LayerParts(
+        **found, behind=given.path, scale=scale, last_norm="" if first is None else _last_norm(seen, first)
+    )
+
+
+def _last_norm(seen: _Seen, first: _Call) -> str:
+    """The norm that ends the layer, if the residual stream goes on from the norm behind attention."""
+    last = next((call for call in reversed(seen.calls) if _is_norm(call) and _same(call.gave, seen.o)), None)
+    if last is None or not _is_norm(first) or last.path == first.path or last.given is None or first.gave is None:
+        return ""
+    rest = last.given - first.gave
+    is_after = any(_same(call.gave, rest) for call in seen.calls if call.gave is not None)
+    return last.path if is_after else ""
+
+
+def _parallel(seen: _Seen, found: dict[str, Any], written: Any) -> LayerParts:
+    """o = x + s w + f, where another module gives f."""
+    around = [call for call in seen.calls if _same(call.gave, written) and _is_within(seen.attention, call.path)]
+    attention = min(around, key=lambda call: call.path.count("."), default=None)
+    for call in seen.calls if attention is not None else ():
+        if call.gave is None or call.gave.shape != seen.x.shape or _is_within(call.path, attention.path):
+            continue
+        scale = _scale(seen.o - call.gave, seen.x, written)
+        if scale is not None:
+            return LayerParts(**found, attention=attention.path, scale=scale)
+    raise _not_found(
+        type(seen.layer).__name__,
+        "the sum of the residual stream and what attention writes, given to a module or, with what another module gives, "
+        "the layer's output",
+        "neither",
+    )
+
+
+def _is_within(path: str, outer: str) -> bool:
+    return f"{path}.".startswith(f"{outer}.")
+
+
+def _is_norm(call: _Call) -> bool:
+    return type(call.module).__name__.lower().endswith("norm") and call.given is not None and call.gave is not None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equal up to rounding, whatever the shape."""
+    if a is None or b is None or a.numel() != b.numel() or not a.is_floating_point() or not b.is_floating_point():
+        return False
+    a, b = a.reshape(-1).float(), b.reshape(-1).float()
+    size = b.abs().max()
+    return bool((a - b).abs().max() <= _tolerance(b) * size) and bool(size > 0)
+
+
+def _tolerance(one: Any) -> float:
+    import torch
+
+    return 1e-4 if one.dtype in (torch.float32, torch.float64) else 0.02
+
+
+def _scale(sum_: Any, x: Any, written: Any) -> float | None:
+    """s, if the sum is x + s w."""
+    if sum_ is None or sum_.numel() != x.numel() or not sum_.is_floating_point():
+        return None
+    rest, w = ((sum_.reshape(x.shape) - x).float().reshape(-1), written.float().reshape(-1))
+    square = float(w @ w)
+    if square == 0.0:
+        return None
+    scale = float(rest @ w) / square
+    scale = 1.0 if abs(scale - 1.0) < 1e-3 else scale
+    largest = max(float(sum_.abs().max()), float(x.abs().max()))
+    if abs(scale) < 1e-3 or float((rest - scale * w).abs().max()) > _tolerance(x) * largest:
+        return None
+    return scale
+
+
+def _not_found(kind: str, expected: str, found: str) -> Error:
+    return unsupported(
+        f"{kind}: expected {expected}, found {found}; describe the parts of such layers with attnflow.register_layer(), or "
+        'choose mixing="attention"'
+    )

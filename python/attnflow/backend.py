@@ -1,0 +1,611 @@
+"""A loaded Transformers model as a backend of the library, like those that run a model's files.
+
+The library asks (python/binding/text_model.h): for predictions, for the attention of each layer or the parts of its
+contributions while the model runs, and for gradients of one score. It alone decides what is asked, and makes the report
+of it. The answers come from hooks and from the exchanged attention function (attnflow.capture).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import signature
+from typing import Any
+
+from attnflow import _core
+from attnflow.anatomy import layers_found
+from attnflow.capture import capture_with, text_config
+from attnflow.edges import LayerGradient, Run, Watch, back
+from attnflow.errors import Error, bad_input, unsupported
+from attnflow.inputs import Given
+from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_number
+from attnflow.layers import LayerParts
+from attnflow.text import (
+    CLASSES,
+    Encoded,
+    encode,
+    encode_ids,
+    head_of,
+    is_special,
+    label_of,
+    numbers,
+    readable,
+    spelled,
+    word_to_ids,
+)
+
+# Kind, label, others, position.
+Target = tuple[str, int, list[int], int | None]
+
+# Limits for one batch: tokens, and numbers in its logits.
+_TOKENS = 4096
+_LOGITS = 2**26
+
+
+@dataclass
+class Info:
+    """What the library knows of a model (attnflow/model/model.h, ModelInfo)."""
+
+    name: str
+    architecture: str
+    layers: int
+    heads: int
+    hidden: int
+    vocabulary: int
+    max_tokens: int
+    causal: bool
+    norms_after: bool
+    head: str
+    labels: list[str]
+    classifies_first_token: bool
+    multi_label: bool
+    padding: int | None
+    parameters: int
+    joint: tuple[int, int, int] | None  # of an encoder-decoder: source tokens, layers of the encoder, of the decoder
+
+
+class OtherFacts(Exception):
+    """The model's attention is not what its configuration says; the facts are those to go on with."""
+
+    def __init__(self, **facts: Any) -> None:
+        super().__init__(facts)
+        self.facts = facts
+
+
+def begun_again(model: Any, asked: dict[str, Any], explain: Callable[[dict[str, Any]], Any]) -> Any:
+    """explain(facts), begun again where the model is not what its configuration says."""
+    facts: dict[str, Any] = {}
+    while True:
+        try:
+            return explain(facts)
+        except OtherFacts as found:
+            if all(facts.get(name, value) == value for name, value in found.facts.items()):
+                facts = facts | found.facts
+            elif facts.get("causal") and found.facts.get("causal") is False:  # a higher layer looks ahead
+                facts = facts | found.facts
+            else:
+                raise unsupported(
+                    f"expected layers of one kind of attention in {type(model).__name__}, found several: {found.facts}"
+                ) from None
+        except (Error, RuntimeError) as error:
+            names_target = any(asked.get(name) not in (None, "auto") for name in ("target", "against"))
+            impossible = not isinstance(error, Error) or error.kind in ("unsupported_model", "bad_input")
+            if asked.get("mixing") not in (None, "auto") or facts.get("attention") or names_target or not impossible:
+                raise
+            # It was not requested, and the layers have no gradients after all, or there is no room for them.
+            facts = facts | {"attention": True}
+
+
+class Backend:
+    """A model with one text that its tokenizer has read; of an encoder-decoder `parts` are source and target.
+
+    asked: the options of the explanation. facts: what an earlier run found other than the configuration says it.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, parts: Sequence[Encoded], asked: dict[str, Any], facts: dict[str, Any]
+    ) -> None:
+        self.model, self.tokenizer, self.parts, self.asked, self.facts = (model, tokenizer, parts, asked, facts)
+        self.is_joint = is_encoder_decoder(model)
+        self.head = head_of(model)
+        self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
+        self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
+        self._pass: _Pass | None = None
+        self._found_causal: bool | None = None
+
+    # What the library reads once.
+
+    @cached_property
+    def info(self) -> Info:
+        model = self.model
+        config = model.config
+        inner = text_config(model)
+        labels = [label_of(model)(label) for label in range(int(config.num_labels))] if self._has_classes else []
+        return Info(
+            name=model_name(model),
+            architecture=str(config.model_type),
+            layers=self.facts.get("layers") or self._layers(),
+            heads=self.facts.get("heads") or self._heads(),
+            hidden=whole_number([inner], "hidden_size", "d_model", "n_embd", "dim") or 0,
+            vocabulary=self.vocabulary,
+            max_tokens=2**31 if self.is_joint else positions(model) or 2**31,
+            causal=self._is_causal(),
+            norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
+            head=self.head or "none",
+            labels=labels,
+            classifies_first_token=getattr(config, "classifier_pooling", "cls") != "mean",
+            multi_label=config.problem_type == "multi_label_classification" if self._has_classes else False,
+            padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
+            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            joint=(self.source, *self._joint_layers()) if self.is_joint else None,
+        )
+
+    @property
+    def _has_classes(self) -> bool:
+        return self.head in CLASSES
+
+    def _layers(self) -> int:
+        if self.is_joint:
+            encoder, decoder = self._joint_layers()
+            return encoder + 2 * decoder
+        return whole_number([text_config(self.model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers") or 1
+
+    def _joint_layers(self) -> tuple[int, int]:
+        encoder, decoder = declared_layers(self.model)
+        return encoder or 0, decoder or 0
+
+    def _heads(self) -> int:
+        config = self.model.config
+        configs = [getattr(config, part, None) for part in ("encoder", "decoder")] if self.is_joint else []
+        names = ("num_attention_heads", "encoder_attention_heads", "decoder_attention_heads", "n_head", "n_heads")
+        found = [whole_number([one], name) for one in (text_config(self.model), config, *configs) for name in names]
+        return max((heads for heads in found if heads is not None), default=1)
+
+    def _is_causal(self) -> bool:
+        """A guess, which the first layer confirms or corrects."""
+        if self.is_joint:
+            return False
+        if "causal" in self.facts:
+            return bool(self.facts["causal"])
+        said = [
+            module.is_causal for module in self.model.modules() if isinstance(getattr(module, "is_causal", None), bool)
+        ]
+        return all(said) if said else self.head == "next" or bool(getattr(self.model.config, "is_decoder", False))
+
+    @property
+    def tokens(self) -> list[tuple[int, str, bool, int]]:
+        return [
+            (int(token), piece, bool(special), int(kind))
+            for part in self.parts
+            for token, piece, special, kind in zip(
+                part.ids, part.tokens, part.special, part.types or [0] * len(part.ids), strict=True
+            )
+        ]
+
+    @property
+    def texts(self) -> list[Any]:
+        texts = [text for part in self.parts for text in part.texts]
+        return texts if all(part.texts for part in self.parts) and len(texts) <= 2 else []
+
+    @cached_property
+    def vocabulary(self) -> int:
+        return int(self.model.get_input_embeddings().weight.shape[0])
+
+    def _own_id(self, name: str) -> int | None:
+        token = getattr(self.tokenizer, f"{name}_token_id", None)
+        # A decoder that classifies does so at the last token that is not padding: padding would move that.
+        if token is None or (
+            self.head == "classification" and token == getattr(self.model.config, "pad_token_id", None)
+        ):
+            return None
+        return int(token)
+
+    @property
+    def mask_id(self) -> int | None:
+        mask = getattr(self.tokenizer, "mask_token_id", None)
+        return None if mask is None else int(mask)
+
+    @property
+    def unknown_id(self) -> int | None:
+        return self._own_id("unk")
+
+    @property
+    def padding_id(self) -> int | None:
+        return self._own_id("pad")
+
+    @property
+    def special_ids(self) -> list[int]:
+        known = getattr(self.tokenizer, "added_tokens_decoder", {})
+        return [
+            *(int(token) for token in known if is_special(self.tokenizer, token)),
+            *getattr(self.tokenizer, "all_special_ids", []),
+        ]
+
+    @property
+    def end_ids(self) -> list[int]:
+        end = self._own_id("eos")
+        return [] if end is None else [end]
+
+    @property
+    def tokenizer_name(self) -> str:
+        return type(self.tokenizer).__name__
+
+    def word_to_ids(self, word: str) -> list[int]:
+        return word_to_ids(self.tokenizer, word)
+
+    def spelled(self, token: int) -> str:
+        piece = self.tokenizer.convert_ids_to_tokens(int(token))
+        return spelled(self.tokenizer, token) if piece is None else str(piece)
+
+    def readable(self, token: int) -> str:
+        return readable(self.tokenizer, token)
+
+    # What the library asks while it explains.
+
+    def _inputs(self, ids: Sequence[int], types: Sequence[int]) -> dict[str, Any]:
+        if not self.is_joint:
+            inputs = inputs_of_ids(self.model, ids)
+            if any(types) and "token_type_ids" in signature(self.model.forward).parameters:
+                inputs["token_type_ids"] = row_of(self.model, types)
+            return inputs
+        inputs = inputs_of_ids(self.model, ids[: self.source])
+        inputs["decoder_input_ids"] = row_of(self.model, ids[self.source :])
+        return inputs
+
+    def run(self, ids: list[int], types: list[int], sink: Any, positions: list[int]) -> Any:
+        """The logits, as of attnflow/model/model.h, ModelOutput. Layers go to the sink, if there is one."""
+        import torch
+
+        inputs = self._inputs(ids, types)
+        if sink is None and self._watches:
+            self._pass = self._forward(ids, types, self._by_rules)
+            output = self._pass.output
+        elif sink is None:
+            with torch.no_grad():
+                output = self.model(**inputs)
+        elif sink.wants_terms:
+            output = self._contributions(inputs, sink)
+        else:
+            output = self._attention(inputs, len(ids), sink)
+        return self._logits(output, positions)
+
+    def _logits(self, output: Any, positions: Sequence[int]) -> Any:
+        import torch
+
+        if self.head is None:
+            return None
+        if self.head == "answer":
+            return numbers(torch.stack([output.start_logits[0], output.end_logits[0]]))
+        logits = getattr(output, "logits", None)
+        dimensions = 2 if self.head == "classification" else 3
+        if logits is None or logits.dim() != dimensions:
+            found = "none" if logits is None else f"shape {list(logits.shape)}"
+            raise unsupported(f"expected logits of {dimensions} dimensions, found {found}")
+        if self.head == "classification":
+            return numbers(logits[0])
+        return numbers(logits[0][[position - self.source for position in positions]]) if positions else None
+
+    def _attention(self, inputs: dict[str, Any], tokens: int, sink: Any) -> Any:
+        import torch
+
+        layers = self.info.layers
+        heads = self.asked.get("heads")
+        means = heads in (None, "mean") and not self.asked.get("renormalize") and not self.asked.get("keep_attention")
+        divides = self.asked.get("renormalize") is None and not self.asked.get("any_weights")
+
+        def hand_over(weights: Any, number: int) -> None:
+            sink.layer(number, numbers(weights), divides and captured.rounded)
+
+        def keep(weights: Any, number: int, _: int = 0) -> Any:
+            kept = weights.detach()
+            if self.is_joint:
+                return kept.cpu()
+            if kept.dim() == 4 and tuple(kept.shape[:1]) == (1,) and tuple(kept.shape[2:]) == (tokens, tokens):
+                if number <= layers:
+                    self._confirm(kept, number)
+                    hand_over(kept[0], number)
+            return kept.new_empty(1).cpu().expand(kept.shape)  # its shape, for what is checked below
+
+        def fused(weights: Any, number: int, count: int = 0) -> Any:
+            return keep(weights, number, count)
+
+        fuse = "mean" if means and not self.is_joint else None
+        with capture_with(self.model, fused, fuse) as captured, torch.no_grad():
+            output = self.model(**inputs)
+        if not self.is_joint:
+            captured.attentions  # noqa: B018, which compares the calls with the model's layers
+            return output
+        joint = joint_of(self.model, captured.calls)
+        if self.asked.get("keep_attention"):
+            joint.layers()  # layers of one number of heads
+        for index in range(len(joint.steps)):
+            hand_over(joint.layer(index)[0], index + 1)
+        return output
+
+    def _confirm(self, weights: Any, number: int) -> None:
+        """Compares the guesses with a layer."""
+        import torch
+
+        if weights.shape[-1] > 1:
+            causal = not bool(torch.triu(weights, 1).any())
+            if (number == 1 and "causal" not in self.facts and causal != self.info.causal) or (
+                self.info.causal and not causal
+            ):
+                raise OtherFacts(causal=causal)
+        heads = int(weights.shape[1])
+        if number == 1 and heads not in (1, self.info.heads):
+            raise OtherFacts(heads=heads)
+
+    def _contributions(self, inputs: dict[str, Any], sink: Any) -> Any:
+        import torch
+
+        def finished(run: Run) -> None:
+            self._confirm(run.weights, run.number)
+            terms, bias = run.terms()
+            # Checks the first layer for all: this costs as much as the contributions themselves.
+            if run.number == 1:
+                run.check_completeness(terms.completeness_error(bias))
+            sink.terms(terms)
+            run.forget()
+
+        watch = Watch(self._known_layers(), finished)
+        with capture_with(self.model, shape_alone, see=watch.see) as captured, watch.hooks(), torch.no_grad():
+            output = self.model(**inputs)
+        watch.check_calls(captured)
+        return output
+
+    def logits_of_each(self, ids: list[list[int]], types: list[list[int]], position: int | None) -> list[Any]:
+        """The logits of the first of several inputs, as many as run at once."""
+        import torch
+
+        tokens = len(ids[0])
+        alike = next((k for k, row in enumerate(ids) if len(row) != tokens), len(ids))
+        count = min(alike, self._at_once(tokens))
+        inputs = self._inputs(ids[0], types[0])
+        name = "decoder_input_ids" if self.is_joint else "input_ids"
+        if self.is_joint:
+            inputs["input_ids"] = torch.cat([row_of(self.model, row[: self.source]) for row in ids[:count]])
+        inputs[name] = torch.cat([row_of(self.model, row[self.source :]) for row in ids[:count]])
+        rest = {key: one.repeat(count, 1) for key, one in inputs.items() if not key.endswith("input_ids")}
+        with torch.no_grad():
+            output = self.model(**({key: one for key, one in inputs.items() if key not in rest} | rest))
+        if self.head == "answer":
+            logits = output.start_logits
+        else:
+            logits = (
+                output.logits
+                if position is None or self.head == "classification"
+                else output.logits[:, position - self.source]
+            )
+        return [numbers(row) for row in logits]
+
+    def _at_once(self, tokens: int) -> int:
+        if getattr(self.model.config, "pad_token_id", None) is None and self.head == "classification":
+            return 1  # transformers refuses more of decoders
+        return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * self.vocabulary))))
+
+    # Gradients.
+
+    def has_terms(self) -> bool:
+        try:
+            return bool(self._known_layers())
+        except Error:
+            return False
+
+    @property
+    def _by_rules(self) -> bool:
+        return bool(_core.mixing_info(self.asked.get("mixing") or "auto").needs != "gradients")
+
+    def prepare_gradients(self) -> None:
+        """Refuses models without gradients; from now on passes are kept for them."""
+        self._known_layers()
+        self._watches = True
+
+    def _known_layers(self) -> list[tuple[Any, LayerParts]]:
+        if "attention" in self.facts:
+            raise unsupported("expected gradients, found that there are none")
+        if self.is_joint:
+            raise Error("mixing: expected attention, the only mixing for encoder-decoders, found another")
+        ids, types = ([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
+        return require_layers(self.model, self._inputs(ids, types), str(self.asked.get("mixing") or "auto"))
+
+    @property
+    def _asks_for_logits(self) -> bool:
+        methods = self.asked.get("method") or ()
+        return any(
+            one.strip() in ("logit", "alti-logit")
+            for one in (methods.split(",") if isinstance(methods, str) else methods)
+        )
+
+    def _forward(self, ids: Sequence[int], types: Sequence[int], by_rules: bool) -> _Pass:
+        return _Pass(self.model, self._known_layers(), self._inputs(ids, types), list(ids), by_rules)
+
+    def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
+        made, self._pass = self._pass, None
+        if made is None or made.ids != ids or made.by_rules != by_rules:
+            made = self._forward(ids, types, by_rules)
+        self._watches = False  # what follows runs other inputs, or none
+        _, row = made.backward(partial(self._score, target=target))
+        sink.top(numbers(made.top[0]), numbers(row[0]))
+        if sink.wants_layers:
+            with closing(made.layers(row)) as layers:
+                for layer in layers:
+                    self._confirm(layer.weights, layer.number)
+                    sink.layer(
+                        layer.number,
+                        numbers(layer.weights[0]),
+                        numbers(layer.slope[0]),
+                        numbers(layer.x[0]),
+                        numbers(layer.behind),
+                    )
+
+    def input_gradient(
+        self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
+    ) -> tuple[float, Any, Any]:
+        """The target's value, the input of the first layer, and the gradient there."""
+        made = _Pass(self.model, self._known_layers(), self._inputs(ids, types), ids, by_rules, embedding)
+        value, row = made.backward(partial(self._score, target=target))
+        with closing(made.layers(row)) as layers:
+            *_, lowest = layers
+        return value, numbers(lowest.x[0]), numbers(lowest.gradient[0])
+
+    def _score(self, output: Any, target: Target) -> Any:
+        kind, label, others, position = target
+        if self.head == "answer":
+            logits = output.start_logits[0]
+        elif self.head == "classification":
+            logits = output.logits[0]
+        else:
+            last = output.logits.shape[1] - 1
+            logits = output.logits[0, last if position is None else position - self.source]
+        if kind.startswith("probability"):
+            logits = logits.float().softmax(dim=-1)
+        value = logits[label]
+        if kind == "rest":
+            return value - (logits.sum() - value) / (len(logits) - 1)
+        if others:
+            return value - sum(logits[other] for other in others) / len(others)
+        return value
+
+
+class _Pass:
+    """One run of a model whose layers are run once more, from the top down, each with its own graph.
+
+    Only the layers' inputs are kept. embedding: [token, hidden], put in place of the first layer's input.
+    """
+
+    def __init__(
+        self, model: Any, known: Any, inputs: dict[str, Any], ids: list[int], by_rules: bool, embedding: Any = None
+    ) -> None:
+        from attnflow.attnlrp import rules
+
+        self._model, self._rules = model, partial(rules, model, by_rules)
+        self.ids, self.by_rules = ids, by_rules
+        if "use_cache" in signature(model.forward).parameters:
+            inputs = inputs | {"use_cache": False}  # layers run twice
+        top: list[Any] = []  # the output of the last layer, a leaf
+
+        def finished(run: Run) -> None:
+            if self._is_forward:
+                run.forget()
+
+        self._is_forward = True
+        self._watch = Watch(known, finished)
+        # capture_with() comes first: one capture at a time keeps two threads from changing the same model's parameters.
+        with ExitStack() as stack:
+            captured = stack.enter_context(capture_with(model, shape_alone, see=self._watch.see))
+            stack.enter_context(self._rules())
+            if embedding is not None:  # first, so that the other hooks see it
+                stack.callback(self._watch.replace_input(embedding))
+            stack.enter_context(self._watch.hooks())
+            stack.callback(self._watch.cut_top(top))
+            self.output = model(**inputs)
+        self._is_forward = False
+        self._watch.check_calls(captured)
+        self.top = self._watch.one_top(top)
+
+    def backward(self, score: Callable[[Any], Any]) -> tuple[float, Any]:
+        """The score of the output, and its gradient at the output of the last layer."""
+        import torch
+
+        inference_mode: Any = torch.inference_mode  # which has no types
+        with inference_mode(False), torch.enable_grad():
+            value = score(self.output)
+            (gradient,) = torch.autograd.grad(value, [self.top])
+        return float(value.detach()), gradient
+
+    def layers(self, gradient: Any) -> Iterator[LayerGradient]:
+        """The layers from the top down, by the gradient at the output of the last."""
+        with ExitStack() as stack:
+            stack.enter_context(capture_with(self._model, lambda *_: None, see=self._watch.see))
+            stack.enter_context(self._rules())
+            stack.enter_context(self._watch.hooks())
+            for run in reversed(self._watch.runs):
+                layer = back(run, gradient, self.by_rules)
+                gradient = layer.gradient
+                yield layer
+
+
+def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tuple[Any, LayerParts]]:
+    """The model's layers; refuses those that a mixing is not defined for."""
+    found = layers_found(model, inputs)
+    if _core.mixing_info(mixing).norms_after:
+        without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
+        if without:
+            raise unsupported(
+                f"mixing {mixing}: expected layers with a norm after attention and one after the feed-forward network, as in "
+                f"BERT, found layer {without[0]} without; choose mixing norm or alti"
+            )
+    return found
+
+
+def shape_alone(weights: Any, *_: Any) -> Any:
+    """What is kept of attention where only its shape is wanted."""
+    return weights.detach().new_empty(1).cpu().expand(weights.shape)
+
+
+def row_of(model: Any, ids: Sequence[int]) -> Any:
+    """Token ids as a batch of one, on the model's device."""
+    import torch
+
+    return torch.tensor([list(ids)], device=next(model.parameters()).device)
+
+
+def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
+    """Token ids of one text as the model's input, without padding."""
+    row = row_of(model, ids)
+    return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
+
+
+def model_name(model: Any) -> str:
+    return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
+
+
+def positions(model: Any) -> int | None:
+    """The number of positions that the model declares, if any."""
+    import torch
+
+    most = getattr(text_config(model), "max_position_embeddings", None)
+    if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
+        return None
+    for name, module in model.named_modules():
+        # As in RoBERTa, positions start after that of padding.
+        if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
+            if module.padding_idx is not None:
+                most = min(most, module.num_embeddings - module.padding_idx - 1)
+    return most
+
+
+def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
+    """The tokens of an input, checked against the model."""
+    if given.ids is not None:
+        check_ids(model, given.ids)
+        return encode_ids(tokenizer, given.ids, given.types)
+    found = encode(tokenizer, given.text, pair=given.pair)
+    check_ids(model, found.ids)
+    if found.texts and not any(place for _, places in found.texts for place in places):
+        raise bad_input("expected text with at least one token, found none (empty or only whitespace)")
+    return found
+
+
+def check_ids(model: Any, ids: Sequence[int]) -> None:
+    if not ids:
+        raise bad_input("expected text with at least one token, found none")
+    if min(ids) < 0:
+        raise bad_input(
+            f"expected token ids from 0, found {min(ids)}; labels mark what is ignored by negative ids: pass input_ids"
+        )
+    vocabulary = model.get_input_embeddings().weight.shape[0]
+    if max(ids) >= vocabulary:
+        raise bad_input(
+            f"expected tokens of the model, whose vocabulary has {vocabulary}, found {max(ids)}; the tokenizer belongs to "
+            "another model"
+        )
+    most = positions(model)
+    if most is not None and len(ids) > most:
+        raise Error(
+            f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
+            kind="input_too_long",
+        )

@@ -1,0 +1,169 @@
+"""Which families of transformers have relevance? Tiny random models with a head, against one graph of autograd.
+
+    relevance_families.py [NAME]...      prints the table in docs/python.md, or what happens to these families
+
+A family has relevance if its layers are found (attnflow.anatomy), their terms sum to the residual stream, and the
+gradient that goes back layer by layer equals that of one graph of the whole model, by AttnLRP's rules and without. It
+is refused with a reason, or it is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+import transformers
+from architectures import FAMILIES, Family
+from attnflow.backend import Backend
+from attnflow.capture import capture_with
+from attnflow.hooks import before, given_tensor, with_given_tensor
+
+import attnflow
+from attnflow import anatomy, attnlrp, edges
+from attnflow.text import Encoded, head_of
+
+TERMS = 1e-4  # of the largest number
+GRADIENT = 1e-4
+IDS = [7, 11, 5, 23, 42, 8, 17, 31]
+
+
+@dataclass
+class Outcome:
+    how: str  # found, refused
+    terms: float = 0.0
+    gradient: float = 0.0
+    reason: str = ""
+
+
+class Plain:
+    """A tokenizer for ids alone."""
+
+    is_fast = False
+    mask_token_id = 42
+    all_special_ids: tuple[int, ...] = ()
+
+    def convert_ids_to_tokens(self, token: int) -> str:
+        return str(token)
+
+    def convert_tokens_to_string(self, pieces: list[str]) -> str:
+        return " ".join(pieces)
+
+
+def with_head(family: Family) -> Any:
+    """The family's model as a language model, or else as a classifier."""
+    base = family.build()
+    auto = transformers.models.auto.modeling_auto
+    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION"):
+        names = getattr(auto, f"MODEL_FOR_{table}_MAPPING_NAMES").get(base.config.model_type)
+        if names is None:
+            continue
+        kind = getattr(transformers, names if isinstance(names, str) else names[0])
+        torch.manual_seed(0)
+        model = kind(base.config).eval()
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.3)
+        return model
+    return base
+
+
+def backend_of(model: Any, mixing: str) -> Backend:
+    part = Encoded(IDS, [str(token) for token in IDS], [False] * len(IDS))
+    return Backend(model, Plain(), [part], {"mixing": mixing}, {})
+
+
+def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) -> Any:
+    """The gradient at the first layer's input, by one graph."""
+    first = backend._known_layers()[0][0]
+    leaf: list[Any] = []
+
+    def cut(module: Any, arguments: Any, options: Any) -> Any:
+        leaf.append(given_tensor(module, arguments, options).detach().requires_grad_(True))
+        return with_given_tensor(module, arguments, options, leaf[0])
+
+    with ExitStack() as stack:
+        stack.enter_context(capture_with(model, lambda *_: None, see=lambda *_: None))
+        stack.enter_context(attnlrp.rules(model, by_rules))
+        stack.callback(before(first, cut))
+        output = model(**backend._inputs(IDS, [0] * len(IDS)))
+        (gradient,) = torch.autograd.grad(backend._score(output, target), leaf)
+    return gradient[0].numpy()
+
+
+def outcome_of(family: Family) -> Outcome:
+    """Raises anything but attnflow's refusals."""
+    model = with_head(family)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            head = head_of(model)
+            if head is None:
+                return Outcome("refused", reason=f"no head: {type(model).__name__}")
+            backend = backend_of(model, "relevance")
+            target = ("logit", 1, [], None if head == "classification" else 4 if head == "masked" else len(IDS) - 1)
+            terms = terms_error(model)
+            worst = 0.0
+            for by_rules in (True, False):
+                _, _, found = backend.input_gradient(IDS, [0] * len(IDS), target, by_rules, None)
+                expected = whole_gradient(model, backend, target, by_rules)
+                worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
+        except attnflow.Error as error:
+            return Outcome("refused", reason=str(error))
+    if not (terms < TERMS and worst < GRADIENT):
+        raise AssertionError(f"{family.name}: terms differ by {terms}, gradients by {worst}")
+    return Outcome("found", terms, worst)
+
+
+class _Terms:
+    """A sink that keeps how far each layer's terms are from their sum."""
+
+    wants_terms = True
+
+    def terms(self, _: Any) -> None: ...
+
+
+def terms_error(model: Any) -> float:
+    errors: list[float] = []
+    terms = edges.Run.terms
+
+    def checked(run: Any) -> Any:
+        made, bias = terms(run)
+        errors.append(made.completeness_error(bias))
+        return made, bias
+
+    with mock.patch.object(edges.Run, "terms", checked):
+        backend_of(model, "alti").run(IDS, [0] * len(IDS), _Terms(), [])
+    return max(errors)
+
+
+def table(outcomes: dict[str, Outcome]) -> str:
+    """The table of docs/python.md."""
+    lines = ["| relevance and contributions | families |", "| --- | --- |"]
+    for how, words in (("found", "yes"), ("refused", "no, refused")):
+        names = sorted(name for name, outcome in outcomes.items() if outcome.how == how)
+        lines.append(f"| {words}: {len(names)} | {', '.join(names)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    asked = sys.argv[1:]
+    made: dict[str, Outcome] = {}
+    for one in FAMILIES:
+        name = one.label or one.name
+        if asked and name not in asked:
+            continue
+        anatomy._found.clear()
+        try:
+            made[name] = outcome_of(one)
+        except Exception as error:  # noqa: BLE001
+            made[name] = Outcome("error", reason=f"{type(error).__name__}: {error}"[:300])
+        if asked or made[name].how != "found":
+            print(name, made[name], file=sys.stderr)
+    print(table(made), end="")
