@@ -16,9 +16,10 @@ Nothing is taken from a table, and nothing is believed: each run compares what i
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from attnflow.capture import capture_with
@@ -45,8 +46,7 @@ class _Seen:
     """What one call of a layer showed."""
 
     layer: Any
-    name: str
-    attention: str = ""  # the path of the module that called attention
+    attention: str  # the path of the module that calls attention
     x: Any = None
     o: Any = None
     mixed: Any = None  # what attention gave
@@ -71,30 +71,44 @@ def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerPar
 
 
 def _seen(model: Any, inputs: dict[str, Any]) -> list[_Seen]:
+    """The calls of the layers, in order; a layer may run several times (ALBERT)."""
     import torch
 
     names = {id(module): name for name, module in model.named_modules()}
-    layers: list[_Seen] = []
-    by_module: dict[int, Any] = {}
+    attending: dict[str, str] = {}  # by layer, the module in it that calls attention
+    calls: list[_Seen] = []
 
-    def see(module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
+    def find(module: Any, *_: Any) -> None:
         path = names.get(id(module), "")
         layer = _numbered(path)
         if layer is None:
             raise _not_found(type(module).__name__, "attention within a module of a list of layers", f"it in {path}")
-        layers.append(_Seen(model.get_submodule(layer), layer, path[len(layer) + 1 :], mixed=output.detach()))
+        attending[layer] = path[len(layer) + 1 :]
+
+    def see(module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
+        if calls and calls[-1].mixed is not None and calls[-1].o is None:
+            raise _not_found(type(calls[-1].layer).__name__, "one call of attention in each layer", "several")
+        calls[-1].mixed = output.detach().clone()
 
     short = {key: one[:, :_TOKENS] if one.dim() == 2 else one for key, one in inputs.items()}
     # First which modules are layers, then what happens in them.
-    with capture_with(model, lambda *_: None, see=see), torch.no_grad():
+    with capture_with(model, lambda *_: None, see=find) as captured, captured.seeing(), torch.no_grad():
         model(**short)
-    for seen in layers:
-        if id(seen.layer) in by_module:
-            raise _not_found(type(seen.layer).__name__, "each layer to run once", f"{seen.name} running again")
-        by_module[id(seen.layer)] = seen
-    with capture_with(model, lambda *_: None, see=lambda *_: None), _watched(layers), torch.no_grad():
+    with capture_with(model, lambda *_: None, see=see) as captured, ExitStack() as stack:
+        for name, attention in attending.items():
+            layer = model.get_submodule(name)
+            stack.callback(before(layer, partial(_begin, calls, attention)))
+            for path, module in layer.named_modules():
+                for remove in _recording(calls, path, module):
+                    stack.callback(remove)
+        stack.enter_context(captured.seeing())
+        stack.enter_context(torch.no_grad())
         model(**short)
-    return layers
+    return calls
+
+
+def _begin(calls: list[_Seen], attention: str, layer: Any, *_: Any) -> None:
+    calls.append(_Seen(layer, attention))
 
 
 def _numbered(path: str) -> str | None:
@@ -104,33 +118,22 @@ def _numbered(path: str) -> str | None:
     return None if at is None or at == len(parts) - 1 else ".".join(parts[: at + 1])
 
 
-@contextmanager
-def _watched(layers: list[_Seen]) -> Iterator[None]:
-    """Records the calls of all modules in the layers."""
-    with ExitStack() as stack:
-        for seen in layers:
-            for path, module in seen.layer.named_modules():
-                for remove in _recording(seen, path, module):
-                    stack.callback(remove)
-        yield
-
-
-def _recording(seen: _Seen, path: str, module: Any) -> Iterator[Any]:
+def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[[], None]]:
+    """Records the calls of a module in the layer that runs."""
     given: list[Any] = []
 
     def start(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         try:
-            given.append(given_tensor(module, arguments, options).detach())
+            given.append(given_tensor(module, arguments, options).detach().clone())
         except Error:  # called without a tensor
             given.append(None)
 
     def end(_: Any, __: Any, ___: Any, output: Any) -> None:
-        one = _tensor(output if isinstance(output, tuple) else [output])
-        call = _Call(path, module, given.pop(), one)
+        call = _Call(path, module, given.pop(), _tensor(output if isinstance(output, tuple) else [output]))
         if path == "":
-            seen.x, seen.o = call.given, call.gave
+            calls[-1].x, calls[-1].o = call.given, call.gave
         else:
-            seen.calls.append(call)
+            calls[-1].calls.append(call)
 
     yield before(module, start)
     yield behind(module, end)
@@ -139,7 +142,8 @@ def _recording(seen: _Seen, path: str, module: Any) -> Iterator[Any]:
 def _tensor(several: Any) -> Any:
     import torch
 
-    return next((one.detach() for one in several if isinstance(one, torch.Tensor)), None)
+    # A copy: what comes may be added to in place.
+    return next((one.detach().clone() for one in several if isinstance(one, torch.Tensor)), None)
 
 
 def _parts(seen: _Seen) -> LayerParts:

@@ -5,6 +5,7 @@ While rules() are active, a model computes the same numbers with a different gra
 
     a norm                          its scale 1 / sigma is a constant
     a product of n activations      each receives an nth (q.k, a.v, gate.up)
+    numbers divided by their sum    as they are, like softmax
     a function of one number, f(z)  is z times the constant f(z) / z
     softmax                         as it is
 
@@ -161,6 +162,7 @@ class _Rules(TorchFunctionMode):
 
     norms = 0  # scales that became constants
     within = 0  # modules that are one function, made of several steps
+    within_norm = 0  # modules that are norms
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: dict[str, Any] | None = None
@@ -170,7 +172,11 @@ class _Rules(TorchFunctionMode):
         if self.within or count == 0:
             return _call(function, given)
         name, in_place = _named(function)
-        refused = name in _REFUSED or (name in _REFUSED_OF_TWO and count > 1)
+        if name == "div" and count > 1 and self.within_norm and _first(given).dim() == _divisor(given).dim():
+            self.norms += 1
+            value = _call(function, given)
+            return _with_gradient_of(_first(given) / _divisor(given).detach(), value)
+        refused = name in _REFUSED or (name in _REFUSED_OF_TWO and count > 1 and not _is_share(name, given))
         if refused or any(_is_active(given.get(key)) for key in _REFUSED_OF_ONE.get(name, ())):
             raise _without_rule(f"{name} of {count} activation{'s' * (count > 1)}")
         if name in _FUNCTIONS:
@@ -215,6 +221,22 @@ def _first(given: Mapping[int | str, Any]) -> Any:
     return given[0] if 0 in given else given.get("input")
 
 
+def _divisor(given: Mapping[int | str, Any]) -> Any:
+    return given.get("other", given.get(1))
+
+
+def _is_share(name: str, given: Mapping[int | str, Any]) -> bool:
+    """Whether numbers are divided by their sum, as routers of experts do: part of a softmax, which stays as it is."""
+    a, b = _first(given), _divisor(given)
+    if name != "div" or not (isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)) or a.dim() != b.dim():
+        return False
+    summed = [dim for dim in range(a.dim()) if a.shape[dim] != b.shape[dim]]
+    if len(summed) != 1:
+        return False
+    total = a.detach().sum(dim=summed[0], keepdim=True)
+    return total.shape == b.shape and torch.allclose(total.float(), b.detach().float(), rtol=1e-3, atol=1e-6)
+
+
 def _exponent(given: Mapping[int | str, Any]) -> float | None:
     exponent = given.get("exponent", given.get(1))
     return float(exponent) if isinstance(exponent, (int, float)) else None
@@ -244,8 +266,10 @@ def rules(model: Any, by_rules: bool = True) -> Iterator[None]:
 
     def before_norm(*_: Any) -> None:
         seen.append(active.norms)
+        active.within_norm += 1
 
     def behind_norm(norm: Any, _: Any, __: Any, value: Any) -> None:
+        active.within_norm -= 1
         if seen.pop() == active.norms and isinstance(value, torch.Tensor) and value.requires_grad:
             raise unsupported(
                 f"mixing relevance: expected norms that call layer_norm, rms_norm or rsqrt of PyTorch, found "

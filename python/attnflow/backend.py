@@ -342,7 +342,7 @@ class Backend:
         import torch
 
         def finished(run: Run) -> None:
-            self._confirm(run.weights, run.number)
+            self._confirm(run.by_head, run.number)
             terms, bias = run.terms()
             # Checks the first layer for all: this costs as much as the contributions themselves.
             if run.number == 1:
@@ -351,7 +351,12 @@ class Backend:
             run.forget()
 
         watch = Watch(self._known_layers(), finished)
-        with capture_with(self.model, shape_alone, see=watch.see) as captured, watch.hooks(), torch.no_grad():
+        with (
+            capture_with(self.model, shape_alone, see=watch.see) as captured,
+            watch.hooks(),
+            captured.seeing(),
+            torch.no_grad(),
+        ):
             output = self.model(**inputs)
         watch.check_calls(captured)
         return output
@@ -501,6 +506,7 @@ class _Pass:
                 stack.callback(self._watch.replace_input(embedding))
             stack.enter_context(self._watch.hooks())
             stack.callback(self._watch.cut_top(top))
+            stack.enter_context(captured.seeing())
             self.output = model(**inputs)
         self._is_forward = False
         self._watch.check_calls(captured)
@@ -519,10 +525,12 @@ class _Pass:
     def layers(self, gradient: Any) -> Iterator[LayerGradient]:
         """The layers from the top down, by the gradient at the output of the last."""
         with ExitStack() as stack:
-            stack.enter_context(capture_with(self._model, lambda *_: None, see=self._watch.see))
+            captured = stack.enter_context(capture_with(self._model, lambda *_: None, see=self._watch.see))
             stack.enter_context(self._rules())
             stack.enter_context(self._watch.hooks())
+            stack.enter_context(captured.seeing())
             for run in reversed(self._watch.runs):
+                self._watch.again = run
                 layer = back(run, gradient, self.by_rules)
                 gradient = layer.gradient
                 yield layer

@@ -18,7 +18,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -49,6 +49,8 @@ class Captured:
     model: Any
     calls: list[Call] = field(default_factory=list)
     rounded: bool = False  # whether rows miss a sum of 1 because the model computes in half precision, and by no more
+    # To be entered around runs whose attention is to be seen, after what changes PyTorch's functions.
+    seeing: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __repr__(self) -> str:
         shapes = dict.fromkeys(str(list(call.weights.shape)) for call in self.calls)
@@ -324,7 +326,7 @@ def capture_with(
 ) -> Iterator[Captured]:
     """keep_as(weights, layer) returns what to keep of a call; the first call is layer 1.
 
-    fuse: keep_as(weights, layer, heads) may get weights already fused. see: needs a replaceable attention function.
+    fuse: keep_as(weights, layer, heads) may get weights already fused. see: sees what attention is given and gives.
     """
     global _recorder
     check_model(model)
@@ -368,14 +370,13 @@ def capture_with(
             )
             stack.callback(_stop_recording)
             _implement(stack, configs, _NAME)
-        elif see is not None:
-            raise unsupported(
-                f"expected a model whose attention function can be exchanged, found {type(model).__name__}; choose "
-                'mixing="attention"'
-            )
         else:
             _refuse_other_attention(model)
-            stack.enter_context(_output_attentions(model, keep, exchangeable, own_masks))
+            stack.enter_context(_output_attentions(model, keep, exchangeable, own_masks, quiet=see is not None))
+            if see is not None:
+                from attnflow.attention_calls import attention_calls
+
+                captured.seeing = partial(attention_calls, model, see)
         yield captured
 
 
@@ -422,7 +423,7 @@ def _refuse_other_attention(model: Any) -> None:
 
 @contextmanager
 def _output_attentions(
-    model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool
+    model: Any, keep: Callable[[str, Any], None], exchangeable: bool, own_masks: bool, quiet: bool
 ) -> Iterator[None]:
     """Asks for attention in the output, if it cannot be replaced; `own_masks`: runs as if loaded with "eager"."""
     if own_masks:
@@ -431,10 +432,11 @@ def _output_attentions(
         reason = f"{type(model).__name__} has its own attention functions"
     else:
         reason = "this version of transformers does not let attention functions be exchanged (AttentionInterface)"
-    warnings.warn(
-        f"{reason}, so attnflow uses output_attentions=True, which keeps all layers on the model's device",
-        stacklevel=_level_of_caller(),
-    )
+    if not quiet:
+        warnings.warn(
+            f"{reason}, so attnflow uses output_attentions=True, which keeps all layers on the model's device",
+            stacklevel=_level_of_caller(),
+        )
 
     def ask(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         return (arguments, options | {"output_attentions": True, "return_dict": True}) if module is model else None

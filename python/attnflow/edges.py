@@ -32,7 +32,7 @@ class Run:
     # Tensors of the layer's own, so that gradients reach them.
     x: Any = None
     y: Any = None
-    weights: Any = None  # [batch, head, query, key]
+    weights: Any = None  # the tensor that is multiplied, see by_head
     value: Any = None  # [batch, key-value head, key, width]
     mixed: Any = None  # what attention gave, [batch, query, head, width]
     given: Any = None  # to the projection
@@ -54,6 +54,11 @@ class Run:
         self.gave = {}
 
     @property
+    def by_head(self) -> Any:
+        """The weights as [1, head, query, key]: some families have [head, query, key]."""
+        return self.weights if self.weights.dim() == 4 else self.weights[None]
+
+    @property
     def written(self) -> Any:
         """Its output into the residual stream."""
         return self.normed if self.parts.written_norm else self.projected
@@ -72,7 +77,7 @@ class Run:
             raise _unlike(
                 where, "one call of attention, of its projection and of the module after it", "some of them missing"
             )
-        if self.weights.shape[0] != 1 or self.x.dim() != 3:
+        if self.by_head.shape[0] != 1 or self.x.dim() != 3:
             raise _unlike(where, "one text", f"shape {list(self.x.shape)}")
         mixed = self.mixed.reshape(self.given.shape)
         if not _close(self.given, mixed):
@@ -103,9 +108,9 @@ class Run:
             last = _norm(self.layer.get_submodule(self.parts.last_norm))
         terms = _core.layer_terms(
             self.number,
-            numbers(self.weights[0]),
+            numbers(self.by_head[0]),
             numbers(self.value[0].transpose(0, 1)),
-            numbers(matrix.reshape(self.weights.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
+            numbers(matrix.reshape(self.by_head.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
             numbers(self.x[0]),
             behind,
             None if of_tokens is None else numbers(of_tokens),
@@ -195,12 +200,17 @@ def _close(a: Any, b: Any) -> bool:
 
 
 def _norm(module: Any) -> tuple[Any, Any, float]:
+    """Scale, shift and epsilon of a layer norm, PyTorch's or one that computes the same."""
     import torch
 
-    if not isinstance(module, torch.nn.LayerNorm) or module.weight is None:
-        raise _unlike(type(module).__name__, "PyTorch's LayerNorm with a scale after attention", "another norm")
-    scale, bias = numbers(module.weight), module.bias
-    return scale, numbers(torch.zeros_like(module.weight) if bias is None else bias), float(module.eps)
+    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    epsilon = getattr(module, "eps", getattr(module, "variance_epsilon", None))
+    if isinstance(weight, torch.Tensor) and isinstance(epsilon, float):
+        some = torch.linspace(-1, 1, 3 * len(weight), dtype=weight.dtype, device=weight.device).cos().reshape(3, -1)
+        expected = torch.nn.functional.layer_norm(some, weight.shape, weight, bias, epsilon)
+        if isinstance(module, torch.nn.LayerNorm) or _close(module(some), expected):
+            return numbers(weight), numbers(torch.zeros_like(weight) if bias is None else bias), epsilon
+    raise _unlike(type(module).__name__, "a layer norm with a scale after attention", "another norm")
 
 
 class Watch:
@@ -209,19 +219,30 @@ class Watch:
     def __init__(self, known: list[tuple[Any, LayerParts]], finished: Callable[[Run], None]) -> None:
         self.runs = [Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
         self._finished = finished
-        self._of_module = {id(module): run for run in self.runs for module in run.layer.modules()}
+        self._of_module = {id(module): run.layer for run in self.runs for module in run.layer.modules()}
+        self._begun: dict[int, int] = {}  # by layer: how often it has run
+        self.again: Run | None = None  # the run that is repeated
+
+    def _current(self, layer: Any) -> Run:
+        """The run of a layer that is going on: layers may run several times (ALBERT)."""
+        if self.again is not None:
+            return self.again
+        own = [run for run in self.runs if run.layer is layer]
+        return own[min(self._begun.get(id(layer), 1), len(own)) - 1]
 
     @contextmanager
     def hooks(self) -> Iterator[None]:
+        self._begun.clear()
         with ExitStack() as stack:
-            for run in self.runs:
-                for remove in self._hooks_of(run):
+            for run in {id(run.layer): run for run in self.runs}.values():
+                for remove in self._hooks_of(run.layer, run.parts):
                     stack.callback(remove)
             yield
 
-    def _hooks_of(self, run: Run) -> Iterator[Callable[[], None]]:
+    def _hooks_of(self, layer: Any, parts: LayerParts) -> Iterator[Callable[[], None]]:
         def given(name: str) -> Callable[..., None]:
             def keep(module: Any, *called: Any) -> None:
+                run = self._current(layer)
                 if not run.is_paused:
                     setattr(run, name, given_tensor(module, *called))
 
@@ -229,28 +250,32 @@ class Watch:
 
         def gives(name: str) -> Callable[..., None]:
             def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
+                run = self._current(layer)
                 if not run.is_paused:
                     setattr(run, name, _first(output))
 
             return keep
 
         def start(_: Any, *called: Any) -> None:
+            if self.again is None and not self._current(layer).is_paused:
+                self._begun[id(layer)] = self._begun.get(id(layer), 0) + 1
+            run = self._current(layer)
             if not run.is_paused:
                 run.start(*called)
 
         def whole(path: str) -> Callable[..., None]:
             def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
-                run.gave[path] = output
+                self._current(layer).gave[path] = output
 
             return keep
 
         def end(*_: Any) -> None:
+            run = self._current(layer)
             if run.is_paused:
                 return
             run.check()
             self._finished(run)
 
-        layer, parts = run.layer, run.parts
         yield before(layer, start)
         if parts.attends:
             yield behind(_module(layer, parts.attends), whole(parts.attends))
@@ -268,8 +293,9 @@ class Watch:
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
         """Sees a call of attention: query, key, value, ..."""
-        run = self._of_module.get(id(module))
-        if run is not None:
+        layer = self._of_module.get(id(module))
+        if layer is not None:
+            run = self._current(layer)
             run.value, run.weights, run.mixed = arguments[2], weights, output
 
     def check_calls(self, captured: Captured) -> None:
@@ -284,7 +310,11 @@ class Watch:
     def cut_top(self, top: list[Any]) -> Callable[[], None]:
         """Makes the output of the last layer a leaf, which is put into the list."""
 
-        def cut(_: Any, __: Any, ___: Any, output: Any) -> Any:
+        last = [self.runs[-1].layer is run.layer for run in self.runs].count(True)
+
+        def cut(layer: Any, __: Any, ___: Any, output: Any) -> Any:
+            if self._begun.get(id(layer), 0) < last:
+                return None
             top.append(_first(output).detach().requires_grad_(True))
             return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
 
@@ -300,6 +330,8 @@ class Watch:
         import torch
 
         def replace(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+            if self._begun.get(id(module), 0) > 0:
+                return None
             given = given_tensor(module, arguments, options)
             other = torch.from_numpy(embedding).to(device=given.device, dtype=given.dtype)[None]
             return with_given_tensor(module, arguments, options, other)
@@ -378,9 +410,9 @@ def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
         of_output, of_input = of_leaf, of_leaf + through_attention
     made = LayerGradient(
         number=run.number,
-        weights=run.weights.detach(),
+        weights=run.by_head.detach(),
         # By the rules, half of the product of attention and values reached the weights.
-        slope=of_weights * 2.0 if by_rules else of_weights,
+        slope=(of_weights * 2.0 if by_rules else of_weights).reshape(run.by_head.shape),
         x=leaf.detach(),
         behind=of_output.reshape(leaf.shape[1:]),
         gradient=of_input,

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import transformers
 from architectures import FAMILIES, Family
-from attnflow.backend import Backend
+from attnflow.backend import Backend, OtherFacts
 from attnflow.capture import capture_with
 from attnflow.hooks import before, given_tensor, with_given_tensor
 
@@ -59,7 +59,7 @@ def with_head(family: Family) -> Any:
     """The family's model as a language model, or else as a classifier."""
     base = family.build()
     auto = transformers.models.auto.modeling_auto
-    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION"):
+    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "QUESTION_ANSWERING"):
         names = getattr(auto, f"MODEL_FOR_{table}_MAPPING_NAMES").get(base.config.model_type)
         if names is None:
             continue
@@ -73,9 +73,9 @@ def with_head(family: Family) -> Any:
     return base
 
 
-def backend_of(model: Any, mixing: str) -> Backend:
+def backend_of(model: Any, mixing: str, facts: dict[str, Any]) -> Backend:
     part = Encoded(IDS, [str(token) for token in IDS], [False] * len(IDS))
-    return Backend(model, Plain(), [part], {"mixing": mixing}, {})
+    return Backend(model, Plain(), [part], {"mixing": mixing}, facts)
 
 
 def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) -> Any:
@@ -84,13 +84,16 @@ def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) ->
     leaf: list[Any] = []
 
     def cut(module: Any, arguments: Any, options: Any) -> Any:
+        if leaf:  # a layer that runs several times
+            return None
         leaf.append(given_tensor(module, arguments, options).detach().requires_grad_(True))
         return with_given_tensor(module, arguments, options, leaf[0])
 
     with ExitStack() as stack:
-        stack.enter_context(capture_with(model, lambda *_: None, see=lambda *_: None))
+        captured = stack.enter_context(capture_with(model, lambda *_: None, see=lambda *_: None))
         stack.enter_context(attnlrp.rules(model, by_rules))
         stack.callback(before(first, cut))
+        stack.enter_context(captured.seeing())
         output = model(**backend._inputs(IDS, [0] * len(IDS)))
         (gradient,) = torch.autograd.grad(backend._score(output, target), leaf)
     return gradient[0].numpy()
@@ -99,15 +102,27 @@ def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) ->
 def outcome_of(family: Family) -> Outcome:
     """Raises anything but attnflow's refusals."""
     model = with_head(family)
+    try:
+        return outcome_with(family, model, {})
+    except OtherFacts as found:
+        return outcome_with(family, model, found.facts)
+
+
+def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             head = head_of(model)
             if head is None:
                 return Outcome("refused", reason=f"no head: {type(model).__name__}")
-            backend = backend_of(model, "relevance")
-            target = ("logit", 1, [], None if head == "classification" else 4 if head == "masked" else len(IDS) - 1)
-            terms = terms_error(model)
+            backend = backend_of(model, "relevance", facts)
+            target = (
+                "logit",
+                1,
+                [],
+                None if head in ("classification", "answer") else 4 if head == "masked" else len(IDS) - 1,
+            )
+            terms = terms_error(model, facts)
             worst = 0.0
             for by_rules in (True, False):
                 _, _, found = backend.input_gradient(IDS, [0] * len(IDS), target, by_rules, None)
@@ -128,7 +143,7 @@ class _Terms:
     def terms(self, _: Any) -> None: ...
 
 
-def terms_error(model: Any) -> float:
+def terms_error(model: Any, facts: dict[str, Any]) -> float:
     errors: list[float] = []
     terms = edges.Run.terms
 
@@ -138,7 +153,7 @@ def terms_error(model: Any) -> float:
         return made, bias
 
     with mock.patch.object(edges.Run, "terms", checked):
-        backend_of(model, "alti").run(IDS, [0] * len(IDS), _Terms(), [])
+        backend_of(model, "alti", facts).run(IDS, [0] * len(IDS), _Terms(), [])
     return max(errors)
 
 
