@@ -86,8 +86,9 @@ void run_image(ImageArguments& arguments) {
   options.progress = bar.function();
   Phases scoring;
   options.phases = [&](std::string_view phase) { return scoring.start(phase); };
-  const Report report = explain_image(*model.model, model.processor, picture,
-                                      std::filesystem::path(arguments.picture).filename().string(), options);
+  const Report report =
+      explain_image(*model.model, model.processor,
+                    shown_picture(picture, std::filesystem::path(arguments.picture).filename().string()), options);
   reading.finish();
   bar.finish();
   scoring.finish();

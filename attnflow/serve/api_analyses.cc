@@ -150,7 +150,8 @@ void Api::post_image(const std::shared_ptr<HttpExchange>& exchange) {
     const LoadedModel& loaded = load(shelf);
     ExplainOptions options = request.options;
     limit(work, options);
-    const Report report = explain_image(*loaded.image.model, loaded.image.processor, picture, request.name, options);
+    const Report report =
+        explain_image(*loaded.image.model, loaded.image.processor, shown_picture(picture, request.name), options);
     if (options.stop_token.stop_requested()) throw Cancelled();
     return document(report, request.compact);
   });

@@ -157,7 +157,7 @@ def _parts(seen: _Seen) -> LayerParts:
     projection = next((call for call in seen.calls if _same(call.given, seen.mixed)), None)
     if projection is None or projection.gave is None or projection.gave.shape != x.shape:
         raise _not_found(kind, "a module that is given what attention gave, and projects it", "none")
-    norm = next((call for call in seen.calls if _is_norm(call) and _same(call.given, projection.gave)), None)
+    norm = next((call for call in seen.calls if _scales(call) and _same(call.given, projection.gave)), None)
     written = projection if norm is None else norm
     found: dict[str, Any] = {
         "projection": projection.path,
@@ -215,6 +215,12 @@ def _is_within(path: str, outer: str) -> bool:
 
 def _is_norm(call: _Call) -> bool:
     return type(call.module).__name__.lower().endswith("norm") and call.given is not None and call.gave is not None
+
+
+def _scales(call: _Call) -> bool:
+    """Whether it is a norm, or multiplies each number by a factor of its own (DINOv2)."""
+    name = type(call.module).__name__.lower()
+    return name.endswith(("norm", "scale")) and call.given is not None and call.gave is not None
 
 
 def _same(a: Any, b: Any) -> bool:

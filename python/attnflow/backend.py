@@ -7,6 +7,7 @@ of it. The answers come from hooks and from the exchanged attention function (at
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ _TOKENS = 4096
 _LOGITS = 2**26
 
 
+_reads_first: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
 @dataclass
 class Info:
     """What the library knows of a model (attnflow/model/model.h, ModelInfo)."""
@@ -63,6 +67,7 @@ class Info:
     multi_label: bool
     padding: int | None
     parameters: int
+    image: Any  # of a vision model (attnflow.pictures)
     joint: tuple[int, int, int] | None  # of an encoder-decoder: source tokens, layers of the encoder, of the decoder
 
 
@@ -111,6 +116,7 @@ class Backend:
         self.is_joint = is_encoder_decoder(model)
         self.head = head_of(model)
         self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
+        self.image: Any = None
         self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
         self._pass: _Pass | None = None
         self._found_causal: bool | None = None
@@ -135,16 +141,34 @@ class Backend:
             norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
             head=self.head or "none",
             labels=labels,
-            classifies_first_token=getattr(config, "classifier_pooling", "cls") != "mean",
+            classifies_first_token=self._reads_first_token(),
             multi_label=config.problem_type == "multi_label_classification" if self._has_classes else False,
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
+            image=self.image,
             joint=(self.source, *self._joint_layers()) if self.is_joint else None,
         )
 
     @property
     def _has_classes(self) -> bool:
         return self.head in CLASSES
+
+    _leading = 1  # tokens before those of the input
+
+    def _reads_first_token(self) -> bool:
+        """Whether an encoder's class is read from its first token alone, not from a mean: found by a gradient."""
+        if self.head != "classification" or self.asked.get("mixing") not in (None, "auto") or self._is_causal():
+            return True
+        kept = _reads_first.get(self.model)
+        if kept is None:
+            try:
+                made = _Pass(self.model, self._known_layers(), self._own_inputs(), None, False)
+                _, gradient = made.backward(lambda output: output.logits[0].square().sum())
+                kept = not bool(gradient[0, self._leading :].abs().max() > 0)
+            except (Error, RuntimeError):
+                kept = True
+            _reads_first[self.model] = kept
+        return kept
 
     def _layers(self) -> int:
         if self.is_joint:
@@ -268,8 +292,12 @@ class Backend:
         elif sink.wants_terms:
             output = self._contributions(inputs, sink)
         else:
-            output = self._attention(inputs, len(ids), sink)
+            output = self._attention(inputs, self._count(ids), sink)
         return self._logits(output, positions)
+
+    def _count(self, ids: Any) -> int:
+        """The number of tokens."""
+        return len(ids)
 
     def _logits(self, output: Any, positions: Sequence[int]) -> Any:
         import torch
@@ -413,8 +441,10 @@ class Backend:
             raise unsupported("expected gradients, found that there are none")
         if self.is_joint:
             raise Error("mixing: expected attention, the only mixing for encoder-decoders, found another")
-        ids, types = ([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
-        return require_layers(self.model, self._inputs(ids, types), str(self.asked.get("mixing") or "auto"))
+        return require_layers(self.model, self._own_inputs(), str(self.asked.get("mixing") or "auto"))
+
+    def _own_inputs(self) -> dict[str, Any]:
+        return self._inputs([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
 
     @property
     def _asks_for_logits(self) -> bool:
@@ -425,11 +455,11 @@ class Backend:
         )
 
     def _forward(self, ids: Sequence[int], types: Sequence[int], by_rules: bool) -> _Pass:
-        return _Pass(self.model, self._known_layers(), self._inputs(ids, types), list(ids), by_rules)
+        return _Pass(self.model, self._known_layers(), self._inputs(ids, types), ids, by_rules)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
         made, self._pass = self._pass, None
-        if made is None or made.ids != ids or made.by_rules != by_rules:
+        if made is None or not _same_input(made.ids, ids) or made.by_rules != by_rules:
             made = self._forward(ids, types, by_rules)
         self._watches = False  # what follows runs other inputs, or none
         _, row = made.backward(partial(self._score, target=target))
@@ -475,6 +505,11 @@ class Backend:
         return value
 
 
+def _same_input(a: Any, b: Any) -> bool:
+    """Of token ids, or pixels."""
+    return a == b if isinstance(a, list) else a.shape == b.shape and bool((a == b).all())
+
+
 class _Pass:
     """One run of a model whose layers are run once more, from the top down, each with its own graph.
 
@@ -482,7 +517,7 @@ class _Pass:
     """
 
     def __init__(
-        self, model: Any, known: Any, inputs: dict[str, Any], ids: list[int], by_rules: bool, embedding: Any = None
+        self, model: Any, known: Any, inputs: dict[str, Any], ids: Any, by_rules: bool, embedding: Any = None
     ) -> None:
         from attnflow.attnlrp import rules
 

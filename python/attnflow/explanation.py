@@ -12,6 +12,7 @@ from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
 from attnflow.inputs import Given, inputs_of, is_whole
 from attnflow.joint import is_encoder_decoder
+from attnflow.pictures import explain_picture, takes_pictures
 from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import CLASSES, Encoded, encode_target, has_token, head_of, require_words
@@ -72,6 +73,8 @@ def explain(
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}")
     model = explained(model)
+    if takes_pictures(model):
+        return _explain_pictures(model, tokenizer, text, check, dict(options))
     given, is_one = inputs_of(text, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
     if target_text is not None:
@@ -84,6 +87,18 @@ def explain(
     pairs = zip(given, targets, strict=True)
     reports = [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
     return reports[0] if is_one else reports
+
+
+def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | None, asked: dict[str, Any]) -> Any:
+    asked = _by_number(asked, "")
+    _core.check_model_options(asked)
+    if isinstance(pictures, list | tuple):
+        return [explain_picture(model, processor, one, _when(check), asked) for one in pictures]
+    return explain_picture(model, processor, pictures, _when(check), asked)
+
+
+def _when(check: bool | None) -> str:
+    return {None: "auto", True: "always", False: "never"}[check]
 
 
 def check_target(model: Any, given: bool) -> None:
@@ -129,12 +144,11 @@ def _explain_text(
     if is_joint and asked.get("mixing") not in (None, "auto", "attention"):
         raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
     if check:
-        _require_check(model, tokenizer, is_joint)
+        _require_check(model, tokenizer)
     parts = _parts(model, tokenizer, given, target_text)
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
-    when = {None: "never" if is_joint else "auto", True: "always", False: "never"}[check]
-    core = _explained(model, tokenizer, parts, asked, when)
+    core = _explained(model, tokenizer, parts, asked, _when(check))
     if check and core.agreement is None:
         raise Error(
             "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
@@ -152,13 +166,11 @@ def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str
     return begun_again(model, asked, explain)
 
 
-def _require_check(model: Any, tokenizer: Any, is_joint: bool) -> None:
+def _require_check(model: Any, tokenizer: Any) -> None:
     """Refuses check=True where it is impossible for any text."""
     found = None
     kind = head_of(model)
-    if is_joint:
-        found = f"{type(model).__name__}, an encoder-decoder"
-    elif kind is None:
+    if kind is None:
         found = f"{type(model).__name__}, whose head makes no prediction that attnflow knows"
     elif not any(has_token(tokenizer, name) for name in ("unk", "mask", *(("pad", "eos") if kind == "next" else ()))):
         found = f"{type(tokenizer).__name__}, which has no such token"

@@ -229,6 +229,7 @@ def head_of(model: Any) -> str | None:
         ("next", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"),
         ("classification", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"),
         ("token-classification", "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES"),
+        ("classification", "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES"),
         ("answer", "MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES"),
         ("masked", "MODEL_FOR_MASKED_LM_MAPPING_NAMES"),
         ("next", "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"),

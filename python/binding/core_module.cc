@@ -21,6 +21,7 @@
 
 #include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
+#include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
@@ -131,11 +132,16 @@ void note_rows(const ExplainOptions& options, const ZeroRows& zeros, Report& rep
   note_zero_rows(zeros, report.notes);
 }
 
+CheckWhen check_when(const std::string& name) {
+  if (name == "always") return CheckWhen::kAlways;
+  return name == "never" ? CheckWhen::kNever : CheckWhen::kIfCheap;
+}
+
 // What a loaded model (python/attnflow/backend.py) makes of its text. `check`: never, auto or always.
 Report explain_model(const nb::object& backend, const OptionDict& given, const std::string& check,
                      const std::optional<Progress>& progress) {
   ExplainOptions options = read_model_options(given);
-  options.check = check == "always" ? CheckWhen::kAlways : check == "never" ? CheckWhen::kNever : CheckWhen::kIfCheap;
+  options.check = check_when(check);
   const PythonCodec codec(backend);
   Report report;
   run_without_lock(
@@ -145,6 +151,41 @@ Report explain_model(const nb::object& backend, const OptionDict& given, const s
         const PythonBackend of_python(backend, caller);
         PythonTextModel model(of_python, options);
         report = explain_text(model, codec, codec.text(), codec.pair(), options);
+        note_rows(options, model.zero_rows(), report);
+      },
+      progress);
+  return report;
+}
+
+// A picture: pixels [height, width, 3] of eight bits, its name, the processor's configuration as JSON, and the PNG file
+// that a report shows.
+Report explain_picture(const nb::object& backend, const OptionDict& given, const std::string& check,
+                       const std::optional<Progress>& progress) {
+  ExplainOptions options = read_model_options(given);
+  options.check = check_when(check);
+  using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+  const auto pixels = nb::cast<Bytes>(backend.attr("pixels"));
+  const Shape shape = {pixels.shape(0), pixels.shape(1), pixels.shape(2)};
+  const Picture picture{.rgb = {shape, {pixels.data(), pixels.data() + pixels.size()}}, .origin = {}};
+  const auto [png, png_width, png_height] =
+      nb::cast<std::tuple<nb::bytes, std::size_t, std::size_t>>(backend.attr("shown"));
+  const PictureGiven shown{.picture = picture,
+                           .name = nb::cast<std::string>(backend.attr("picture_name")),
+                           .png = std::string(png.c_str(), png.size()),
+                           .png_width = png_width,
+                           .png_height = png_height};
+  const auto json = nb::cast<std::string>(backend.attr("processor_json"));
+  Report report;
+  run_without_lock(
+      [&](const ProgressFunction& tell, const std::stop_token& stop, Caller& caller) {
+        options.progress = tell;
+        options.stop_token = stop;
+        const PythonBackend of_python(backend, caller);
+        PythonVisionModel model(of_python, options);
+        const ModelInfo& info = model.info();
+        const ImageProcessor processor = read_image_processor(
+            json, "processor", {.channels = info.image->channels, .model_type = info.architecture});
+        report = explain_image(model, processor, shown, options);
         note_rows(options, model.zero_rows(), report);
       },
       progress);
@@ -210,6 +251,8 @@ NB_MODULE(_core, module) {
   module.def(
       "check_model_options", [](const OptionDict& options) { read_model_options(options); }, nb::arg("options"));
   module.def("explain_model", explain_model, nb::arg("backend"), nb::arg("options"), nb::arg("check"),
+             nb::arg("progress"));
+  module.def("explain_picture", explain_picture, nb::arg("backend"), nb::arg("options"), nb::arg("check"),
              nb::arg("progress"));
   module.def("explain_generated", explain_generated, nb::arg("backend"), nb::arg("options"), nb::arg("progress"));
   module.def(

@@ -137,6 +137,17 @@ ModelInfo info_of(const nb::object& given) {
   info.multi_label = field<bool>(given, "multi_label");
   info.padding = field<std::optional<std::int64_t>>(given, "padding");
   info.parameters = field<std::size_t>(given, "parameters");
+  if (const nb::object image = given.attr("image"); !image.is_none()) {
+    ImageInfo& picture = info.image.emplace();
+    picture.channels = field<std::size_t>(image, "channels");
+    picture.height = field<std::size_t>(image, "height");
+    picture.width = field<std::size_t>(image, "width");
+    picture.patch_height = field<std::size_t>(image, "patch_height");
+    picture.patch_width = field<std::size_t>(image, "patch_width");
+    if (field<bool>(image, "has_class")) picture.leading.push_back(TokenRole::kClass);
+    if (field<bool>(image, "has_distillation")) picture.leading.push_back(TokenRole::kDistillation);
+    picture.leading.insert(picture.leading.end(), field<std::size_t>(image, "registers"), TokenRole::kRegister);
+  }
   if (const auto joint = field<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>>(given, "joint")) {
     const auto& [source, encoder, decoder] = *joint;
     info.notes.push_back(
@@ -224,6 +235,14 @@ struct GradientSink : Handover {
   }
 };
 
+// The input as Python's object takes it: two arguments. With the interpreter's lock.
+nb::tuple as_python(const TextInput& input) { return nb::make_tuple(input.ids, input.type_ids); }
+nb::tuple as_python(const PixelInput& input) {
+  const Tensor<float>& pixels = input.pixels;
+  return nb::make_tuple(given_to_numpy<float>({pixels.shape(), {pixels.span().begin(), pixels.span().end()}}),
+                        nb::list());
+}
+
 // Calls function() with what it hands over, and throws the sink's own exception where Python passes on a copy.
 void with_handover(Handover& handover, const auto& function) {
   try {
@@ -299,14 +318,14 @@ void PythonBackend::call(const std::function<void(const nb::object& object)>& fu
   });
 }
 
-template <typename Base>
-PythonText<Base>::PythonText(const PythonBackend& backend, const ExplainOptions& options)
+template <typename Base, typename Input>
+PythonModel<Base, Input>::PythonModel(const PythonBackend& backend, const ExplainOptions& options)
     : backend_(backend), options_(options) {
   backend_.call([this](const nb::object& object) { info_ = info_of(object.attr("info")); });
 }
 
-template <typename Base>
-ModelOutput PythonText<Base>::run(const TextInput& input, AttentionSink* sink, const RunOptions& options) {
+template <typename Base, typename Input>
+ModelOutput PythonModel<Base, Input>::run(const Input& input, AttentionSink* sink, const RunOptions& options) {
   ModelOutput output;
   backend_.call([&](const nb::object& backend) {
     std::optional<LayerSink> layers;
@@ -315,7 +334,7 @@ ModelOutput PythonText<Base>::run(const TextInput& input, AttentionSink* sink, c
       given = nb::cast(&layers.emplace(*sink, options_, zeros_), nb::rv_policy::reference);
     }
     const auto work = [&] {
-      const nb::object found = backend.attr("run")(input.ids, input.type_ids, given, options.logit_positions);
+      const nb::object found = backend.attr("run")(*as_python(input), given, options.logit_positions);
       if (!found.is_none()) output.logits = copy_of(nb::cast<Floats>(found));
     };
     if (layers) {
@@ -334,7 +353,7 @@ std::vector<Tensor<float>> PythonText<Base>::logits_of_each(std::span<const Text
   std::vector<Tensor<float>> all;
   while (all.size() < inputs.size()) {
     if (options.stop_token.stop_requested()) throw Cancelled();
-    backend_.call([&](const nb::object& backend) {
+    this->backend().call([&](const nb::object& backend) {
       std::vector<std::vector<std::int64_t>> ids;
       std::vector<std::vector<std::int64_t>> types;
       for (const TextInput& input : inputs.subspan(all.size())) {
@@ -351,16 +370,17 @@ std::vector<Tensor<float>> PythonText<Base>::logits_of_each(std::span<const Text
   return all;
 }
 
-template <typename Base>
-bool PythonText<Base>::has_terms() const {
+template <typename Base, typename Input>
+bool PythonModel<Base, Input>::has_terms() const {
   bool found = false;
   backend_.call([&](const nb::object& backend) { found = nb::cast<bool>(backend.attr("has_terms")()); });
   return found;
 }
 
-std::vector<InputGradient> PythonGradients::input_gradients(std::span<const TextInput> inputs,
-                                                            std::span<const ScoreTarget> targets,
-                                                            const BatchOptions& options) {
+template <typename Input>
+std::vector<InputGradient> PythonGradients<Input>::input_gradients(std::span<const Input> inputs,
+                                                                   std::span<const ScoreTarget> targets,
+                                                                   const BatchOptions& options) {
   std::vector<InputGradient> all;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (options.stop_token.stop_requested()) throw Cancelled();
@@ -372,7 +392,7 @@ std::vector<InputGradient> PythonGradients::input_gradients(std::span<const Text
       }
       const bool by_rules = options.rule == BackwardRule::kAttnLrp;
       const nb::object found =
-          backend.attr("input_gradient")(inputs[i].ids, inputs[i].type_ids, given_target(targets[i]), by_rules, at);
+          backend.attr("input_gradient")(*as_python(inputs[i]), given_target(targets[i]), by_rules, at);
       const auto& [value, embedding, gradient] = nb::cast<std::tuple<double, Floats, Floats>>(found);
       all.push_back({.value = value, .embedding = copy_of(embedding), .gradient = copy_of(gradient)});
     });
@@ -381,24 +401,44 @@ std::vector<InputGradient> PythonGradients::input_gradients(std::span<const Text
   return all;
 }
 
-void PythonGradients::prepare() {
+template <typename Input>
+void PythonGradients<Input>::prepare() {
   backend_.call([](const nb::object& backend) { backend.attr("prepare_gradients")(); });
 }
 
-void PythonGradients::attention_gradients(const TextInput& input, const ScoreTarget& target,
-                                          AttentionGradientSink& sink, BackwardRule rule) {
+template <typename Input>
+void PythonGradients<Input>::attention_gradients(const Input& input, const ScoreTarget& target,
+                                                 AttentionGradientSink& sink, BackwardRule rule) {
   backend_.call([&](const nb::object& backend) {
     GradientSink layers(sink);
     const nb::object given = nb::cast(&layers, nb::rv_policy::reference);
     with_handover(layers, [&] {
-      backend.attr("attention_gradients")(input.ids, input.type_ids, given_target(target), given,
+      backend.attr("attention_gradients")(*as_python(input), given_target(target), given,
                                           rule == BackwardRule::kAttnLrp);
     });
   });
 }
 
+template class PythonGradients<TextInput>;
+template class PythonGradients<PixelInput>;
+template class PythonModel<TextModel, TextInput>;
+template class PythonModel<Decoder, TextInput>;
+template class PythonModel<VisionModel, PixelInput>;
 template class PythonText<TextModel>;
 template class PythonText<Decoder>;
+
+std::vector<Tensor<float>> PythonVisionModel::classify(std::span<const PixelInput> inputs,
+                                                       const BatchOptions& options) {
+  std::vector<Tensor<float>> all;
+  for (const PixelInput& input : inputs) {
+    if (options.stop_token.stop_requested()) throw Cancelled();
+    backend().call([&](const nb::object& object) {
+      all.push_back(copy_of(nb::cast<Floats>(object.attr("run")(*as_python(input), nb::none(), nb::list()))));
+    });
+    if (options.progress) options.progress(all.size(), inputs.size());
+  }
+  return all;
+}
 
 void PythonDecoder::rewind(std::size_t length) {
   if (length > ids_.size()) {

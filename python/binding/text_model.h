@@ -79,33 +79,32 @@ class PythonBackend {
   Caller& caller_;
 };
 
-class PythonGradients : public Gradients<TextInput> {
+template <typename Input>
+class PythonGradients : public Gradients<Input> {
  public:
   explicit PythonGradients(const PythonBackend& backend) : backend_(backend) {}
-  std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
+  std::vector<InputGradient> input_gradients(std::span<const Input> inputs, std::span<const ScoreTarget> targets,
                                              const BatchOptions& options) override;
   bool takes_embeddings() const override { return true; }
   void prepare() override;
-  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
+  void attention_gradients(const Input& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override;
 
  private:
   const PythonBackend& backend_;
 };
 
-// `Base`: TextModel or Decoder.
-template <typename Base>
-class PythonText : public Base {
+// `Base`: TextModel, Decoder or VisionModel.
+template <typename Base, typename Input>
+class PythonModel : public Base {
  public:
   // `options`: those for rows of attention that do not sum to 1. Both outlive it.
-  PythonText(const PythonBackend& backend, const ExplainOptions& options);
+  PythonModel(const PythonBackend& backend, const ExplainOptions& options);
 
   const ModelInfo& info() const override { return info_; }
-  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override;
-  std::vector<Tensor<float>> logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
-                                            const BatchOptions& options) override;
+  ModelOutput run(const Input& input, AttentionSink* sink, const RunOptions& options) override;
   bool has_terms() const override;
-  Gradients<TextInput>* gradients() override { return &gradients_; }
+  Gradients<Input>* gradients() override { return &gradients_; }
 
   // Rows of zeros that were divided by their sums.
   const ZeroRows& zero_rows() const { return zeros_; }
@@ -115,10 +114,27 @@ class PythonText : public Base {
   const ExplainOptions& options_;
   ModelInfo info_;
   ZeroRows zeros_;
-  PythonGradients gradients_{backend_};
+  PythonGradients<Input> gradients_{backend_};
+
+ protected:
+  const PythonBackend& backend() const { return backend_; }
+};
+
+template <typename Base>
+class PythonText : public PythonModel<Base, TextInput> {
+ public:
+  using PythonModel<Base, TextInput>::PythonModel;
+  std::vector<Tensor<float>> logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                                            const BatchOptions& options) override;
 };
 
 using PythonTextModel = PythonText<TextModel>;
+
+class PythonVisionModel : public PythonModel<VisionModel, PixelInput> {
+ public:
+  using PythonModel::PythonModel;
+  std::vector<Tensor<float>> classify(std::span<const PixelInput> inputs, const BatchOptions& options) override;
+};
 
 // Reads a whole sequence at each append(): it has no cache.
 class PythonDecoder : public PythonText<Decoder> {

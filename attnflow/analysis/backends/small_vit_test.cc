@@ -44,8 +44,8 @@ TEST(SmallVisionTransformers, TokensAndRowsOfEveryArchitectureAndSize) {
     // The training size, and one by interpolation with a strip that makes no patch.
     for (const auto& [height, width] :
          {std::pair<std::size_t, std::size_t>{20, 20}, std::pair<std::size_t, std::size_t>{13, 31}}) {
-      const Report report =
-          explain_image(*image_model.model, image_model.processor, random_picture(height, width, 3), "a.png", {});
+      const Report report = explain_image(*image_model.model, image_model.processor,
+                                          shown_picture(random_picture(height, width, 3), "a.png"), {});
       const std::size_t n = leading.size() + (height / 4) * (width / 4);
       ASSERT_EQ(report.input.tokens.size(), n) << name;
       for (std::size_t t = 0; t < n; ++t) {
@@ -89,7 +89,8 @@ TEST(SmallVisionTransformers, CurvesBeginAndEndAtWhatTheModelSays) {
       ExplainOptions explain;
       explain.settings.methods = {Method::kRaw};
       explain.settings.top_k = 3;
-      const Report one = explain_image(*image_model.model, image_model.processor, set.read(i), "a", explain);
+      const Report one =
+          explain_image(*image_model.model, image_model.processor, shown_picture(set.read(i), "a"), explain);
       const std::string& label = image_model.model->info().labels[*set.entries[i].label];
       for (const ReportChoice& choice : one.predictions[0].choices) {
         if (choice.label == label) whole += choice.probability / 2.0;

@@ -16,18 +16,13 @@
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/image/encode_png.h"
 #include "attnflow/image/patch_grid.h"
-#include "attnflow/image/resize.h"
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
 namespace {
-
-// The longer side of the picture in a report: enough for a page.
-constexpr std::size_t kLongestShown = 640;
 
 std::string token_text(TokenRole role, std::size_t number) {
   if (role == TokenRole::kClass) return "[CLS]";
@@ -65,17 +60,6 @@ void note_few_classes(Report& report, const ModelInfo& info) {
                            {"height", image.input_height},
                            {"classes", info.labels.size()},
                            {"labels", info.labels}}});
-}
-
-void add_shown(ReportImage& image, const Picture& picture) {
-  const std::size_t longest = std::max(picture.width(), picture.height());
-  ResizeOptions smaller;
-  smaller.width = std::max<std::size_t>(1, picture.width() * kLongestShown / longest);
-  smaller.height = std::max<std::size_t>(1, picture.height() * kLongestShown / longest);
-  const Picture shown = longest <= kLongestShown ? picture : resize(picture, smaller);
-  image.png = encode_png(shown);
-  image.png_width = shown.width();
-  image.png_height = shown.height();
 }
 
 void check_explain_image_options(const ExplainOptions& options) {
@@ -146,12 +130,12 @@ ImageInput image_input(const Picture& picture, const std::string& name, const Im
   return result;
 }
 
-Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
-                     const std::string& name, const ExplainOptions& given) {
-  ExplainOptions options = given;
+Report explain_image(VisionModel& model, const ImageProcessor& processor, const PictureGiven& given,
+                     const ExplainOptions& asked_options) {
+  ExplainOptions options = asked_options;
   check_explain_image_options(options);
   const ModelInfo& info = model.info();
-  ImageInput prepared = image_input(picture, name, processor, info);
+  ImageInput prepared = image_input(given.picture, given.name, processor, info);
   const std::size_t n = prepared.tokens.size();
 
   Report report;
@@ -163,7 +147,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
-  add_shown(*report.input.image, picture);
+  ReportImage& image = *report.input.image;
+  image.png = given.png;
+  image.png_width = given.png_width;
+  image.png_height = given.png_height;
   for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (info.head != ModelHead::kClassification) report.notes.emplace_back(NoteCode::kNoHead);
 

@@ -27,9 +27,21 @@ struct ImageInput {
 ImageInput image_input(const Picture& picture, const std::string& name, const ImageProcessor& processor,
                        const ModelInfo& info);
 
+// A picture, and how a report shows it: a PNG file, possibly reduced.
+struct PictureGiven {
+  const Picture& picture;
+  std::string name;
+  std::string png;
+  std::size_t png_width = 0;
+  std::size_t png_height = 0;
+};
+
+// Reduces the picture to what a page has room for (shown_picture.cc).
+PictureGiven shown_picture(const Picture& picture, std::string name);
+
 // Tokens are named "[CLS]", "[DIST]", "[REG 1]" and "3,4": the patch of row 3 and column 4, from 0. Options mean what
 // they mean for a text; those for text alone (words, candidates, referents) are Error(kUsage).
-Report explain_image(VisionModel& model, const ImageProcessor& processor, const Picture& picture,
-                     const std::string& name, const ExplainOptions& given);
+Report explain_image(VisionModel& model, const ImageProcessor& processor, const PictureGiven& given,
+                     const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -33,7 +33,7 @@ std::filesystem::path golden(const std::string& model) {
 
 Report explain(PictureModel& model, const ExplainOptions& options = {}, std::size_t height = 12,
                std::size_t width = 16) {
-  return explain_image(model, plain_processor(), random_picture(height, width, 1), "a.png", options);
+  return explain_image(model, plain_processor(), shown_picture(random_picture(height, width, 1), "a.png"), options);
 }
 
 double row_sum(const Tensor<double>& values, std::size_t row) {

@@ -24,7 +24,7 @@ constexpr std::size_t kPatches = 12;
 
 Report report_of(const ExplainOptions& options = {}, std::size_t height = 12, std::size_t width = 16) {
   PictureModel model;
-  return explain_image(model, plain_processor(), random_picture(height, width, 1), "a.png", options);
+  return explain_image(model, plain_processor(), shown_picture(random_picture(height, width, 1), "a.png"), options);
 }
 
 Picture decoded(const PicturePanel& panel) { return decode_picture(std::as_bytes(std::span(panel.png)), panel.title); }

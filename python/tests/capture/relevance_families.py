@@ -23,11 +23,14 @@ from architectures import FAMILIES, Family
 from attnflow.backend import Backend, OtherFacts
 from attnflow.capture import capture_with
 from attnflow.hooks import before, given_tensor, with_given_tensor
+from attnflow.pictures import PictureBackend, image_info, takes_pictures
+from PIL import Image
 
 import attnflow
-from attnflow import anatomy, attnlrp, edges
+from attnflow import attnlrp, edges
 from attnflow.text import Encoded, head_of
 
+JOINT = ("bart", "blenderbot", "marian", "mbart", "pegasus", "plbart")
 TERMS = 1e-4  # of the largest number
 GRADIENT = 1e-4
 IDS = [7, 11, 5, 23, 42, 8, 17, 31]
@@ -58,8 +61,10 @@ class Plain:
 def with_head(family: Family) -> Any:
     """The family's model as a language model, or else as a classifier."""
     base = family.build()
+    if family.model:  # a part of one that has a head
+        return base
     auto = transformers.models.auto.modeling_auto
-    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "QUESTION_ANSWERING"):
+    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "QUESTION_ANSWERING", "IMAGE_CLASSIFICATION"):
         names = getattr(auto, f"MODEL_FOR_{table}_MAPPING_NAMES").get(base.config.model_type)
         if names is None:
             continue
@@ -73,7 +78,22 @@ def with_head(family: Family) -> Any:
     return base
 
 
+class Processor:
+    def to_json_string(self) -> str:
+        return "{}"
+
+
+def input_of(model: Any) -> Any:
+    """Token ids, or pixels."""
+    if not takes_pictures(model):
+        return IDS
+    image = image_info(model)
+    return np.random.default_rng(1).normal(size=(image.channels, image.height, image.width)).astype(np.float32)
+
+
 def backend_of(model: Any, mixing: str, facts: dict[str, Any]) -> Backend:
+    if takes_pictures(model):
+        return PictureBackend(model, Processor(), Image.new("RGB", (16, 16)), {"mixing": mixing}, facts)
     part = Encoded(IDS, [str(token) for token in IDS], [False] * len(IDS))
     return Backend(model, Plain(), [part], {"mixing": mixing}, facts)
 
@@ -94,7 +114,7 @@ def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) ->
         stack.enter_context(attnlrp.rules(model, by_rules))
         stack.callback(before(first, cut))
         stack.enter_context(captured.seeing())
-        output = model(**backend._inputs(IDS, [0] * len(IDS)))
+        output = model(**backend._inputs(input_of(model), [0] * len(IDS)))
         (gradient,) = torch.autograd.grad(backend._score(output, target), leaf)
     return gradient[0].numpy()
 
@@ -125,7 +145,7 @@ def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
             terms = terms_error(model, facts)
             worst = 0.0
             for by_rules in (True, False):
-                _, _, found = backend.input_gradient(IDS, [0] * len(IDS), target, by_rules, None)
+                _, _, found = backend.input_gradient(input_of(model), [0] * len(IDS), target, by_rules, None)
                 expected = whole_gradient(model, backend, target, by_rules)
                 worst = max(worst, float(np.abs(found - expected).max() / np.abs(expected).max()))
         except attnflow.Error as error:
@@ -153,7 +173,7 @@ def terms_error(model: Any, facts: dict[str, Any]) -> float:
         return made, bias
 
     with mock.patch.object(edges.Run, "terms", checked):
-        backend_of(model, "alti", facts).run(IDS, [0] * len(IDS), _Terms(), [])
+        backend_of(model, "alti", facts).run(input_of(model), [0] * len(IDS), _Terms(), [])
     return max(errors)
 
 
@@ -166,19 +186,16 @@ def table(outcomes: dict[str, Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def name_of(family: Family) -> str:
+    name = family.label or family.name
+    return f"{name} (decoder alone)" if name in JOINT else name
+
+
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     asked = sys.argv[1:]
-    made: dict[str, Outcome] = {}
-    for one in FAMILIES:
-        name = one.label or one.name
-        if asked and name not in asked:
-            continue
-        anatomy._found.clear()
-        try:
-            made[name] = outcome_of(one)
-        except Exception as error:  # noqa: BLE001
-            made[name] = Outcome("error", reason=f"{type(error).__name__}: {error}"[:300])
-        if asked or made[name].how != "found":
-            print(name, made[name], file=sys.stderr)
+    made = {name_of(one): outcome_of(one) for one in FAMILIES if not asked or (one.label or one.name) in asked}
+    for name, outcome in made.items():
+        if asked or outcome.how != "found":
+            print(name, outcome, file=sys.stderr)
     print(table(made), end="")
