@@ -56,7 +56,8 @@ class Decoder : public TextModel {
       all.insert(all.end(), logits.span().begin(), logits.span().end());
     }
     const std::size_t rows = ids.size() - first;
-    return {Shape{rows, all.size() / rows}, std::move(all)};
+    const std::size_t vocabulary = all.size() / rows;
+    return {Shape{rows, vocabulary}, std::move(all)};
   }
 
   // Runs a new sequence without holding a whole [query, key] matrix in memory, and returns data from which its

@@ -65,12 +65,18 @@ def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerPar
     kept = _found.get(model)
     if kept is not None and kept[0] == anatomy:
         return kept[1]
-    made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs)]
+    try:
+        made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 0)]
+    except Error as error:
+        try:  # the module of an outer list (T5, whose layers are lists of blocks)
+            made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 1)]
+        except Error:
+            raise error from None
     _found[model] = (anatomy, made)
     return made
 
 
-def _seen(model: Any, inputs: dict[str, Any]) -> list[_Seen]:
+def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
     """The calls of the layers, in order; a layer may run several times (ALBERT)."""
     import torch
 
@@ -80,7 +86,7 @@ def _seen(model: Any, inputs: dict[str, Any]) -> list[_Seen]:
 
     def find(module: Any, *_: Any) -> None:
         path = names.get(id(module), "")
-        layer = _numbered(path)
+        layer = _numbered(path, outward)
         if layer is None:
             raise _not_found(type(module).__name__, "attention within a module of a list of layers", f"it in {path}")
         attending[layer] = path[len(layer) + 1 :]
@@ -111,11 +117,11 @@ def _begin(calls: list[_Seen], attention: str, layer: Any, *_: Any) -> None:
     calls.append(_Seen(layer, attention))
 
 
-def _numbered(path: str) -> str | None:
+def _numbered(path: str, outward: int) -> str | None:
     """The innermost module of a list around a module: "model.layers.3" of "model.layers.3.self_attn"."""
     parts = path.split(".")
-    at = max((place for place, part in enumerate(parts) if part.isdigit()), default=None)
-    return None if at is None or at == len(parts) - 1 else ".".join(parts[: at + 1])
+    places = [place for place, part in enumerate(parts) if part.isdigit() and place < len(parts) - 1]
+    return ".".join(parts[: places[-1 - outward] + 1]) if len(places) > outward else None
 
 
 def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[[], None]]:
@@ -129,7 +135,7 @@ def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[
             given.append(None)
 
     def end(_: Any, __: Any, ___: Any, output: Any) -> None:
-        call = _Call(path, module, given.pop(), _tensor(output if isinstance(output, tuple) else [output]))
+        call = _Call(path, module, given.pop(), tensor_of(output if isinstance(output, tuple) else [output]))
         if path == "":
             calls[-1].x, calls[-1].o = call.given, call.gave
         else:
@@ -139,7 +145,7 @@ def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[
     yield behind(module, end)
 
 
-def _tensor(several: Any) -> Any:
+def tensor_of(several: Any) -> Any:
     import torch
 
     # A copy: what comes may be added to in place.
@@ -154,10 +160,10 @@ def _parts(seen: _Seen) -> LayerParts:
     x = seen.x
     if x is None or x.dim() != 3 or seen.o is None or seen.o.shape != x.shape:
         raise _not_found(kind, "a layer that is given and gives [text, token, hidden]", "other shapes")
-    projection = next((call for call in seen.calls if _same(call.given, seen.mixed)), None)
+    projection = next((call for call in seen.calls if same(call.given, seen.mixed)), None)
     if projection is None or projection.gave is None or projection.gave.shape != x.shape:
         raise _not_found(kind, "a module that is given what attention gave, and projects it", "none")
-    norm = next((call for call in seen.calls if _scales(call) and _same(call.given, projection.gave)), None)
+    norm = next((call for call in seen.calls if _scales(call) and same(call.given, projection.gave)), None)
     written = projection if norm is None else norm
     found: dict[str, Any] = {
         "projection": projection.path,
@@ -167,13 +173,13 @@ def _parts(seen: _Seen) -> LayerParts:
     sums = [
         (call, scale)
         for call in seen.calls
-        if call.path != projection.path and (scale := _scale(call.given, x, written.gave)) is not None
+        if call.path != projection.path and (scale := scale_of(call.given, x, written.gave)) is not None
     ]
     if not sums:
         return _parallel(seen, found, written.gave)
     # A norm that ends the residual branch or, of nested modules that are given y, the outermost.
     _, scale = sums[0]
-    alike = [call for call, _ in sums if _same(call.given, sums[0][0].given)]
+    alike = [call for call, _ in sums if same(call.given, sums[0][0].given)]
     first = next((call for call in alike if _is_norm(call)), None)
     given = first or min(alike, key=lambda call: call.path.count("."))
     return LayerParts(
@@ -183,24 +189,25 @@ def _parts(seen: _Seen) -> LayerParts:
 
 def _last_norm(seen: _Seen, first: _Call) -> str:
     """The norm that ends the layer, if the residual stream goes on from the norm behind attention."""
-    last = next((call for call in reversed(seen.calls) if _is_norm(call) and _same(call.gave, seen.o)), None)
+    last = next((call for call in reversed(seen.calls) if _is_norm(call) and same(call.gave, seen.o)), None)
     if last is None or not _is_norm(first) or last.path == first.path or last.given is None or first.gave is None:
         return ""
     rest = last.given - first.gave
-    is_after = any(_same(call.gave, rest) for call in seen.calls if call.gave is not None)
+    is_after = any(same(call.gave, rest) for call in seen.calls if call.gave is not None)
     return last.path if is_after else ""
 
 
 def _parallel(seen: _Seen, found: dict[str, Any], written: Any) -> LayerParts:
     """o = x + s w + f, where another module gives f."""
-    around = [call for call in seen.calls if _same(call.gave, written) and _is_within(seen.attention, call.path)]
-    attention = min(around, key=lambda call: call.path.count("."), default=None)
-    for call in seen.calls if attention is not None else ():
-        if call.gave is None or call.gave.shape != seen.x.shape or _is_within(call.path, attention.path):
+    around = [call for call in seen.calls if same(call.gave, written) and _is_within(seen.attention, call.path)]
+    outermost = min(around, key=lambda call: call.path.count("."), default=None)
+    others = [call for call in seen.calls if call.gave is not None and call.gave.shape == seen.x.shape]
+    for call in others if outermost is not None else ():
+        if outermost is None or _is_within(call.path, outermost.path):
             continue
-        scale = _scale(seen.o - call.gave, seen.x, written)
+        scale = scale_of(seen.o - call.gave, seen.x, written)
         if scale is not None:
-            return LayerParts(**found, attention=attention.path, scale=scale)
+            return LayerParts(**found, attention=outermost.path, scale=scale)
     raise _not_found(
         type(seen.layer).__name__,
         "the sum of the residual stream and what attention writes, given to a module or, with what another module gives, "
@@ -223,7 +230,7 @@ def _scales(call: _Call) -> bool:
     return name.endswith(("norm", "scale")) and call.given is not None and call.gave is not None
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Equal up to rounding, whatever the shape."""
     if a is None or b is None or a.numel() != b.numel() or not a.is_floating_point() or not b.is_floating_point():
         return False
@@ -238,7 +245,7 @@ def _tolerance(one: Any) -> float:
     return 1e-4 if one.dtype in (torch.float32, torch.float64) else 0.02
 
 
-def _scale(sum_: Any, x: Any, written: Any) -> float | None:
+def scale_of(sum_: Any, x: Any, written: Any) -> float | None:
     """s, if the sum is x + s w."""
     if sum_ is None or sum_.numel() != x.numel() or not sum_.is_floating_point():
         return None

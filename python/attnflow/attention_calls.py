@@ -33,7 +33,7 @@ class _Watch(TorchFunctionMode):
     ) -> Any:
         output = function(*arguments, **(options or {}))
         name = getattr(function, "__name__", "")
-        first = arguments[0] if arguments else (options or {}).get("input")
+        first: Any = arguments[0] if arguments else (options or {}).get("input")
         if name == "softmax":
             if isinstance(output, torch.Tensor) and output.dim() in (3, 4):
                 self._weights[id(output)] = output

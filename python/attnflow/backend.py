@@ -8,20 +8,21 @@ of it. The answers come from hooks and from the exchanged attention function (at
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from typing import Any
 
-from attnflow import _core
+from attnflow import _core, edges
 from attnflow.anatomy import layers_found
 from attnflow.capture import capture_with, text_config
-from attnflow.edges import LayerGradient, Run, Watch, back
+from attnflow.edges import LayerGradient, Run, Watch
 from attnflow.errors import Error, bad_input, unsupported
 from attnflow.inputs import Given
 from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_number
+from attnflow.joint_pass import JointPass, decoder_parts
 from attnflow.layers import LayerParts
 from attnflow.text import (
     CLASSES,
@@ -118,7 +119,7 @@ class Backend:
         self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
         self.image: Any = None
         self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
-        self._pass: _Pass | None = None
+        self._pass: _Pass | JointPass | None = None
         self._found_causal: bool | None = None
 
     # What the library reads once.
@@ -433,14 +434,19 @@ class Backend:
 
     def prepare_gradients(self) -> None:
         """Refuses models without gradients; from now on passes are kept for them."""
-        self._known_layers()
+        if not self.is_joint:
+            self._known_layers()
+        elif "attention" in self.facts:
+            raise unsupported("expected gradients, found that there are none")
+        else:
+            decoder_parts(self.model, self._own_inputs())
         self._watches = True
 
     def _known_layers(self) -> list[tuple[Any, LayerParts]]:
         if "attention" in self.facts:
             raise unsupported("expected gradients, found that there are none")
         if self.is_joint:
-            raise Error("mixing: expected attention, the only mixing for encoder-decoders, found another")
+            raise Error("mixing: expected attention, relevance or gradient for an encoder-decoder, found contributions")
         return require_layers(self.model, self._own_inputs(), str(self.asked.get("mixing") or "auto"))
 
     def _own_inputs(self) -> dict[str, Any]:
@@ -454,8 +460,11 @@ class Backend:
             for one in (methods.split(",") if isinstance(methods, str) else methods)
         )
 
-    def _forward(self, ids: Sequence[int], types: Sequence[int], by_rules: bool) -> _Pass:
-        return _Pass(self.model, self._known_layers(), self._inputs(ids, types), ids, by_rules)
+    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool) -> _Pass | JointPass:
+        inputs = self._inputs(ids, types)
+        if self.is_joint:
+            return JointPass(self.model, inputs, ids, by_rules)
+        return _Pass(self.model, self._known_layers(), inputs, ids, by_rules)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
         made, self._pass = self._pass, None
@@ -463,28 +472,32 @@ class Backend:
             made = self._forward(ids, types, by_rules)
         self._watches = False  # what follows runs other inputs, or none
         _, row = made.backward(partial(self._score, target=target))
-        sink.top(numbers(made.top[0]), numbers(row[0]))
-        if sink.wants_layers:
-            with closing(made.layers(row)) as layers:
-                for layer in layers:
+        sink.top(numbers(made.all_tokens(made.top)), numbers(made.all_tokens(row)))
+        if not sink.wants_layers:
+            return
+        with closing(made.layers(row)) as layers:
+            for layer in layers:
+                if not self.is_joint:
                     self._confirm(layer.weights, layer.number)
-                    sink.layer(
-                        layer.number,
-                        numbers(layer.weights[0]),
-                        numbers(layer.slope[0]),
-                        numbers(layer.x[0]),
-                        numbers(layer.behind),
-                    )
+                sink.layer(layer.number, *map(numbers, layer.of_sink()))
 
     def input_gradient(
         self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
     ) -> tuple[float, Any, Any]:
         """The target's value, the input of the first layer, and the gradient there."""
-        made = _Pass(self.model, self._known_layers(), self._inputs(ids, types), ids, by_rules, embedding)
+        if self.is_joint and embedding is not None:
+            raise unsupported("expected gradients at the input's embeddings for an encoder-decoder, found others")
+        inputs = self._inputs(ids, types)
+        made = (
+            JointPass(self.model, inputs, ids, by_rules)
+            if self.is_joint
+            else _Pass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
+        )
         value, row = made.backward(partial(self._score, target=target))
         with closing(made.layers(row)) as layers:
-            *_, lowest = layers
-        return value, numbers(lowest.x[0]), numbers(lowest.gradient[0])
+            for _ in layers:
+                pass
+        return value, *map(numbers, made.lowest)
 
     def _score(self, output: Any, target: Target) -> Any:
         kind, label, others, position = target
@@ -557,7 +570,7 @@ class _Pass:
             (gradient,) = torch.autograd.grad(value, [self.top])
         return float(value.detach()), gradient
 
-    def layers(self, gradient: Any) -> Iterator[LayerGradient]:
+    def layers(self, gradient: Any) -> Generator[LayerGradient, None, None]:
         """The layers from the top down, by the gradient at the output of the last."""
         with ExitStack() as stack:
             captured = stack.enter_context(capture_with(self._model, lambda *_: None, see=self._watch.see))
@@ -566,9 +579,14 @@ class _Pass:
             stack.enter_context(captured.seeing())
             for run in reversed(self._watch.runs):
                 self._watch.again = run
-                layer = back(run, gradient, self.by_rules)
+                layer = edges.back(run, gradient, self.by_rules)
                 gradient = layer.gradient
+                self.lowest = layer.x[0], gradient[0]
                 yield layer
+
+    def all_tokens(self, of_tokens: Any) -> Any:
+        """[token, hidden]"""
+        return of_tokens[0]
 
 
 def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tuple[Any, LayerParts]]:

@@ -147,7 +147,7 @@ class Run:
             with _one_at_a_time, ExitStack() as stack:
                 for path in silent:
                     stack.enter_context(_giving_zeros(_module(self.layer, path), self.gave[path]))
-                return _first(self.layer(*arguments, **options))[0][: len(rows)]
+                return first_of(self.layer(*arguments, **options))[0][: len(rows)]
         finally:
             self.is_paused = False
 
@@ -252,7 +252,7 @@ class Watch:
             def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
                 run = self._current(layer)
                 if not run.is_paused:
-                    setattr(run, name, _first(output))
+                    setattr(run, name, first_of(output))
 
             return keep
 
@@ -315,7 +315,7 @@ class Watch:
         def cut(layer: Any, __: Any, ___: Any, output: Any) -> Any:
             if self._begun.get(id(layer), 0) < last:
                 return None
-            top.append(_first(output).detach().requires_grad_(True))
+            top.append(first_of(output).detach().requires_grad_(True))
             return (top[0], *output[1:]) if isinstance(output, tuple) else top[0]
 
         return behind(self.runs[-1].layer, cut)
@@ -348,7 +348,7 @@ def _giving_zeros(module: Any, output: Any) -> Iterator[None]:
     """A module that gives zeros instead of an output."""
     import torch
 
-    zeros = torch.zeros_like(_first(output))
+    zeros = torch.zeros_like(first_of(output))
     silent = (zeros, *(None for _ in output[1:])) if isinstance(output, tuple) else zeros
     module.forward = lambda *_, **__: silent
     try:
@@ -366,7 +366,7 @@ def _module(layer: Any, path: str) -> Any:
         ) from None
 
 
-def _first(output: Any) -> Any:
+def first_of(output: Any) -> Any:
     return output[0] if isinstance(output, tuple) else output
 
 
@@ -380,6 +380,10 @@ class LayerGradient:
     x: Any  # [1, token, hidden]
     behind: Any  # the gradient at y, [token, hidden]
     gradient: Any  # at x
+
+    def of_sink(self) -> tuple[Any, ...]:
+        """Weights, their gradient, x, and the gradient at y."""
+        return self.weights[0], self.slope[0], self.x[0], self.behind
 
 
 def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
@@ -401,18 +405,19 @@ def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
 
         stack.callback(before(_module(run.layer, run.parts.attention), split))
     with stack:
-        output = _first(run.layer(*arguments, **options))
+        output = first_of(run.layer(*arguments, **options))
     wanted = [leaf, run.weights, *(fork[1:] or [run.y])]
     of_leaf, of_weights, of_other = torch.autograd.grad([output], wanted, [gradient], retain_graph=bool(fork))
     of_output, of_input = of_other, of_leaf
     if fork:  # the gradient at y is that past attention
         (through_attention,) = torch.autograd.grad(fork[:1], [leaf], [of_other])
         of_output, of_input = of_leaf, of_leaf + through_attention
+    # By the rules, half of the product of attention and values reached the weights.
+    slope: Any = of_weights * 2.0 if by_rules else of_weights
     made = LayerGradient(
         number=run.number,
         weights=run.by_head.detach(),
-        # By the rules, half of the product of attention and values reached the weights.
-        slope=(of_weights * 2.0 if by_rules else of_weights).reshape(run.by_head.shape),
+        slope=slope.reshape(run.by_head.shape),
         x=leaf.detach(),
         behind=of_output.reshape(leaf.shape[1:]),
         gradient=of_input,

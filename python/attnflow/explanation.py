@@ -141,8 +141,9 @@ def _explain_text(
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
     check_target(model, target_text is not None or given.target is not None)
-    if is_joint and asked.get("mixing") not in (None, "auto", "attention"):
-        raise Error(f"mixing: expected attention, the only mixing for encoder-decoders, found {asked['mixing']}")
+    mixing = asked.get("mixing") or "auto"
+    if is_joint and _core.mixing_info(mixing).needs == "terms":
+        raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
     if check:
         _require_check(model, tokenizer)
     parts = _parts(model, tokenizer, given, target_text)
@@ -163,7 +164,8 @@ def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str
         with progress_bar() as progress:
             return _core.explain_model(Backend(model, tokenizer, parts, asked, facts), asked, check, progress)
 
-    return begun_again(model, asked, explain)
+    report: _core.Report = begun_again(model, asked, explain)
+    return report
 
 
 def _require_check(model: Any, tokenizer: Any) -> None:

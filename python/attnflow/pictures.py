@@ -33,8 +33,8 @@ class ImageInfo:
     registers: int
 
     def tokens(self, height: int, width: int) -> int:
-        leading = self.has_class + self.has_distillation + self.registers
-        return leading + (height // self.patch_height) * (width // self.patch_width)
+        leading: int = self.has_class + self.has_distillation + self.registers
+        return int(leading) + (height // self.patch_height) * (width // self.patch_width)
 
 
 def takes_pictures(model: Any) -> bool:
@@ -93,7 +93,9 @@ class PictureBackend(Backend):
         return self._inputs(np.cos(np.arange(np.prod(shape), dtype=np.float32)).reshape(shape), [])
 
     def _count(self, pixels: Any) -> int:
-        return self.image.tokens(*pixels.shape[1:])
+        _, height, width = pixels.shape
+        count: int = self.image.tokens(int(height), int(width))
+        return count
 
 
 def image_info(model: Any) -> ImageInfo:

@@ -303,9 +303,9 @@ def bytes_of(tokenizer: Any, token: int) -> bytes:
     before = read([int(token)])
     text = read([int(token), int(token)])[len(before) :]
     if "\ufffd" not in text:
-        return text.encode("utf-8", "replace")
+        return str(text).encode("utf-8", "replace")
     found = _bytes_of(str(piece))
-    return text.encode() if found is None else found
+    return str(text).encode() if found is None else found
 
 
 def _shown_bytes(spelled: bytes) -> str:

@@ -49,7 +49,7 @@ class Work(PackageTest):
             "    assert 0 < done <= total == 400, (done, total)\n"
             "    raise ZeroDivisionError\n"
             "try:\n"
-            "    _core.explain(list(weights), [], [], [], '', {'method': 'flow', 'output_token': 'all'}, stop, [], [], '', [], None, None, [], None, _core.Notes(), None)\n"
+            "    _core.explain_arrays(list(weights), [], _core.Tokens([], [], '', False), {'method': 'flow', 'output_token': 'all'}, stop)\n"
             "except ZeroDivisionError:\n"
             "    print('ended')\n"
         )

@@ -104,7 +104,8 @@ class GenerateTest(CommandTest):
         def refuse(words, *arguments):
             self.refuse(USAGE, words, "explain", PROMPT, "--only-output-token", *arguments)
 
-        refuse(["decoder", "agreement"])
+        self.run_program("explain", PROMPT, "--only-output-token", "-o", "row.npz")  # an encoder, with its matrices
+        self.assertEqual(np.load(self.folder / "row.npz")["rollout"].shape[:2], (1, 1))
         refuse(["--discard"], "--model", LLAMA, "--discard", "0.5")
         refuse(["--output-token", "all"], "--model", LLAMA, "--output-token", "all")
         refuse(["--keep-attention"], "--model", LLAMA, "--keep-attention", "-o", "a.npz")

@@ -320,7 +320,6 @@ TEST(GradientExplain, RefusesSettingsThatMeanNothing) {
   AttentionInput file;
   file.stack = random_stack({.layers = 2, .heads = 1, .tokens = 3});
   test::expect_error(ErrorKind::kUsage, {"has no gradients"}, [&] { explain_attention(file, by_gradient()); });
-
 }
 
 TEST(GradientExplain, LogitsThatAreNotFiniteHaveNoLargest) {

@@ -23,6 +23,7 @@ from architectures import FAMILIES, Family
 from attnflow.backend import Backend, OtherFacts
 from attnflow.capture import capture_with
 from attnflow.hooks import before, given_tensor, with_given_tensor
+from attnflow.joint import is_encoder_decoder
 from attnflow.pictures import PictureBackend, image_info, takes_pictures
 from PIL import Image
 
@@ -30,10 +31,10 @@ import attnflow
 from attnflow import attnlrp, edges
 from attnflow.text import Encoded, head_of
 
-JOINT = ("bart", "blenderbot", "marian", "mbart", "pegasus", "plbart")
 TERMS = 1e-4  # of the largest number
 GRADIENT = 1e-4
 IDS = [7, 11, 5, 23, 42, 8, 17, 31]
+SOURCE = 5  # of an encoder-decoder
 
 
 @dataclass
@@ -61,10 +62,17 @@ class Plain:
 def with_head(family: Family) -> Any:
     """The family's model as a language model, or else as a classifier."""
     base = family.build()
-    if family.model:  # a part of one that has a head
-        return base
+    if not base.config.is_encoder_decoder and family.model or family.model.endswith("EncoderModel"):
+        return base  # a part of one that has a head
     auto = transformers.models.auto.modeling_auto
-    for table in ("CAUSAL_LM", "MASKED_LM", "SEQUENCE_CLASSIFICATION", "QUESTION_ANSWERING", "IMAGE_CLASSIFICATION"):
+    for table in (
+        "SEQ_TO_SEQ_CAUSAL_LM",
+        "CAUSAL_LM",
+        "MASKED_LM",
+        "SEQUENCE_CLASSIFICATION",
+        "QUESTION_ANSWERING",
+        "IMAGE_CLASSIFICATION",
+    ):
         names = getattr(auto, f"MODEL_FOR_{table}_MAPPING_NAMES").get(base.config.model_type)
         if names is None:
             continue
@@ -94,29 +102,35 @@ def input_of(model: Any) -> Any:
 def backend_of(model: Any, mixing: str, facts: dict[str, Any]) -> Backend:
     if takes_pictures(model):
         return PictureBackend(model, Processor(), Image.new("RGB", (16, 16)), {"mixing": mixing}, facts)
-    part = Encoded(IDS, [str(token) for token in IDS], [False] * len(IDS))
-    return Backend(model, Plain(), [part], {"mixing": mixing}, facts)
+    cuts = [IDS[:SOURCE], IDS[SOURCE:]] if is_encoder_decoder(model) else [IDS]
+    parts = [Encoded(ids, [str(token) for token in ids], [False] * len(ids)) for ids in cuts]
+    return Backend(model, Plain(), parts, {"mixing": mixing}, facts)
 
 
 def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) -> Any:
-    """The gradient at the first layer's input, by one graph."""
-    first = backend._known_layers()[0][0]
-    leaf: list[Any] = []
+    """The gradient at the first layer's input (of an encoder-decoder: at both), by one graph."""
+    if is_encoder_decoder(model):
+        made: Any = backend._forward(IDS, [0] * len(IDS), by_rules)
+        firsts = [made._watch.runs[0].layer, made._runs[0].parts.layer]
+    else:
+        firsts = [backend._known_layers()[0][0]]
+    leaves: dict[int, Any] = {}
 
     def cut(module: Any, arguments: Any, options: Any) -> Any:
-        if leaf:  # a layer that runs several times
+        if id(module) in leaves:  # a layer that runs several times
             return None
-        leaf.append(given_tensor(module, arguments, options).detach().requires_grad_(True))
-        return with_given_tensor(module, arguments, options, leaf[0])
+        leaves[id(module)] = given_tensor(module, arguments, options).detach().requires_grad_(True)
+        return with_given_tensor(module, arguments, options, leaves[id(module)])
 
     with ExitStack() as stack:
         captured = stack.enter_context(capture_with(model, lambda *_: None, see=lambda *_: None))
         stack.enter_context(attnlrp.rules(model, by_rules))
-        stack.callback(before(first, cut))
+        for first in firsts:
+            stack.callback(before(first, cut))
         stack.enter_context(captured.seeing())
         output = model(**backend._inputs(input_of(model), [0] * len(IDS)))
-        (gradient,) = torch.autograd.grad(backend._score(output, target), leaf)
-    return gradient[0].numpy()
+        gradients = torch.autograd.grad(backend._score(output, target), list(leaves.values()))
+    return np.concatenate([gradient[0].numpy() for gradient in gradients])
 
 
 def outcome_of(family: Family) -> Outcome:
@@ -136,13 +150,13 @@ def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
             if head is None:
                 return Outcome("refused", reason=f"no head: {type(model).__name__}")
             backend = backend_of(model, "relevance", facts)
-            target = (
+            target: Any = (
                 "logit",
                 1,
                 [],
                 None if head in ("classification", "answer") else 4 if head == "masked" else len(IDS) - 1,
             )
-            terms = terms_error(model, facts)
+            terms = 0.0 if is_encoder_decoder(model) else terms_error(model, facts)
             worst = 0.0
             for by_rules in (True, False):
                 _, _, found = backend.input_gradient(input_of(model), [0] * len(IDS), target, by_rules, None)
@@ -186,15 +200,10 @@ def table(outcomes: dict[str, Outcome]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def name_of(family: Family) -> str:
-    name = family.label or family.name
-    return f"{name} (decoder alone)" if name in JOINT else name
-
-
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     asked = sys.argv[1:]
-    made = {name_of(one): outcome_of(one) for one in FAMILIES if not asked or (one.label or one.name) in asked}
+    made = {one.label or one.name: outcome_of(one) for one in FAMILIES if not asked or (one.label or one.name) in asked}
     for name, outcome in made.items():
         if asked or outcome.how != "found":
             print(name, outcome, file=sys.stderr)

@@ -26,7 +26,7 @@ from attnflow.hooks import given_tensor
 from loading import ROOT, PackageTest, loaded
 
 import attnflow
-from attnflow import anatomy, attnlrp, backend, edges
+from attnflow import anatomy, attnlrp, edges
 
 sys.path.insert(0, str(ROOT / "tests" / "families"))
 import families  # noqa: E402
@@ -53,8 +53,8 @@ ALL = {
 
 
 def layers_in(model: Any) -> list[Any]:
-    lists = [module for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
-    return list(max(lists, key=len))
+    lists = [list(module) for module in model.modules() if isinstance(module, torch.nn.ModuleList)]
+    return max(lists, key=len)
 
 
 class Saved:
@@ -250,7 +250,7 @@ class Laws(EdgesTest):
         saved = self.saved("mistral")
         self.assertFalse([name for name, _ in saved.model.named_parameters() if name.endswith("bias")])
         sums: list[tuple[float, float]] = []
-        back = backend.back
+        back = edges.back
 
         def summed(run: Any, gradient: Any, by_rules: bool) -> Any:
             y: list[Any] = []
@@ -269,7 +269,7 @@ class Laws(EdgesTest):
             sums.append((float(found), float((y[0] * made.behind).sum(dtype=torch.float64))))
             return made
 
-        with mock.patch.object(backend, "back", summed):
+        with mock.patch.object(edges, "back", summed):
             report = saved.explain(mixing="relevance", check=False)
         assert report.target is not None
         value = report.target.value
@@ -290,7 +290,7 @@ class Users(EdgesTest):
         for layer in llama.model.model.layers:
             layer.__class__ = Another
         ask: dict[str, Any] = {"mixing": "relevance", "check": False}
-        with mock.patch.object(anatomy, "_scale", return_value=None):
+        with mock.patch.object(anatomy, "scale_of", return_value=None):
             words = r'^Another: expected the sum of .* found neither; .*register_layer.*mixing="attention"'
             with self.assertRaisesRegex(attnflow.Error, words) as caught:
                 llama.explain(**ask)
@@ -466,9 +466,9 @@ class Users(EdgesTest):
             logits = llama.model(ids).logits
         for fails in (False, True):
             with mock.patch.object(
-                backend,
+                edges,
                 "back",
-                side_effect=RuntimeError("no") if fails else backend.back,
+                side_effect=RuntimeError("no") if fails else edges.back,
             ):
                 try:
                     inference_mode: Any = torch.inference_mode
@@ -485,7 +485,7 @@ class Users(EdgesTest):
         llama = self.saved("llama")
         ids = torch.tensor([llama.tokenizer("another text")["input_ids"]])
         expected = llama.explain(mixing="relevance", check=False)
-        make = backend.back
+        make = edges.back
 
         def beside(*given: Any) -> Any:
             def run() -> None:
@@ -497,7 +497,7 @@ class Users(EdgesTest):
             thread.join()
             return make(*given)
 
-        with mock.patch.object(backend, "back", beside):
+        with mock.patch.object(edges, "back", beside):
             found = llama.explain(mixing="relevance", check=False)
         self.assert_same_bits(found.rollout, expected.rollout)
 
@@ -505,7 +505,7 @@ class Users(EdgesTest):
         llama = self.saved("llama")
         ask: dict[str, Any] = {"mixing": "relevance", "check": False}
         entered: list[bool] = []
-        rules, make = attnlrp.rules, backend.back
+        rules, make = attnlrp.rules, edges.back
 
         @contextmanager
         def watched(model: Any, by_rules: bool) -> Iterator[None]:
@@ -531,7 +531,7 @@ class Users(EdgesTest):
 
         with (
             mock.patch.object(attnlrp, "rules", watched),
-            mock.patch.object(backend, "back", beside),
+            mock.patch.object(edges, "back", beside),
         ):
             llama.explain(**ask)
         self.assertEqual(entered, [True] * 4)  # forward and back
