@@ -82,7 +82,8 @@ class Joint(PackageTest):
         for name in ("t5", "bart", "marian"):
             with self.subTest(name):
                 model = model_of(name, self.tokenizer)
-                report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target)
+                ask: dict[str, Any] = {"target_text": self.target, "mixing": "attention"}
+                report = attnflow.explain(model, self.tokenizer, self.source, **ask)
                 graph = AttentionGraph(self.eager(model))
                 n = graph.top.shape[-1]
                 self.assertEqual(report.rollout.shape, (4, n, n))
@@ -97,12 +98,41 @@ class Joint(PackageTest):
                         self.assertLessEqual(found, high + 4 * n * 1e-7)
                         self.assertGreaterEqual(found + report.flow_gap[layer, output, source], low - 4 * n * 1e-7)
 
+    def test_relevance(self) -> None:
+        """The default; of the last layers, source tokens get what the target's tokens have from them."""
+        for name in ("t5", "bart"):
+            with self.subTest(name):
+                model = model_of(name, self.tokenizer)
+                report = attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, check=True)
+                self.assertEqual(report.settings["mixing"], "relevance")
+                source = len(self.tokenizer(self.source)["input_ids"])
+                n = len(report.tokens)
+                encoder, self_attention, cross = report.raw[1], report.raw[2], report.raw[3]
+                self.assertGreater(cross[source:, :source].max(), 0)
+                self.assertEqual(np.abs(self_attention[source:, :source]).max(), 0)
+                self.assertEqual(np.abs(encoder[source:, :source]).max(), 0)
+                self.assertEqual(np.abs(cross[:source, source:]).max(), 0)
+                assert report.agreement is not None
+                self.assertEqual(report.agreement.blank, self.tokenizer.unk_token)
+                assert report.target is not None
+                self.assertEqual(report.target.position, n - 1)
+        with self.assertRaisesRegex(attnflow.Error, "expected attention, relevance or gradient .* found alti"):
+            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, mixing="alti")
+        gradients = attnflow.explain(
+            model, self.tokenizer, self.source, target_text=self.target, method="rollout,attnlrp,gradient-x-input"
+        )
+        self.assertEqual(gradients.scores["attnlrp"].shape, (1, n))
+        with self.assertRaisesRegex(attnflow.Error, "at the input's embeddings for an encoder-decoder"):
+            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="integrated-gradients")
+
     def test_a_damaged_layer_is_named(self) -> None:
         model = model_of("bart", self.tokenizer)
         with torch.no_grad():
             model.model.encoder.layers[1].self_attn.q_proj.weight.fill_(torch.nan)
         with self.assertRaisesRegex(attnflow.Error, "found nan at layer 2"):
-            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="rollout")
+            attnflow.explain(
+                model, self.tokenizer, self.source, target_text=self.target, method="rollout", mixing="attention"
+            )
 
     def test_tokens_stand_in_two_texts(self) -> None:
         model = model_of("bart", self.tokenizer)
