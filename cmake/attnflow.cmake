@@ -242,7 +242,7 @@ function(attnflow_slow_module module target)
 endfunction()
 
 # Folders of a module that are not separate libraries.
-set(ATTNFLOW_ROOMS_analysis check evaluate explain generate image methods)
+set(ATTNFLOW_ROOMS_analysis check evaluate explain generate image methods tasks)
 
 # attnflow_glob(<module> <pattern> <out>): files of a module, including the folders above.
 function(attnflow_glob module pattern out)

@@ -11,24 +11,24 @@ Takes attention from any framework (NumPy, PyTorch, JAX, ...); gives NumPy array
 
 from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
-from attnflow.capture import Captured, capture
+from attnflow.capture import Captured as Captured
+from attnflow.capture import capture
 from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
 from attnflow.explanation import explain
 from attnflow.generation import generate
 from attnflow.layers import LayerParts, register_layer
 from attnflow.notebook import show
-from attnflow.report import Agreement, MapAgreement, Report
+from attnflow.report import Agreement as Agreement
+from attnflow.report import MapAgreement as MapAgreement
+from attnflow.report import Report
 
 __version__ = _core.version()
 
 __all__ = [
-    "Agreement",
-    "Captured",
     "Comparison",
     "Error",
     "LayerParts",
-    "MapAgreement",
     "Report",
     "__version__",
     "attribute",
@@ -43,3 +43,8 @@ __all__ = [
     "rollout",
     "show",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is for users: the modules behind it stay out of completions."""
+    return __all__

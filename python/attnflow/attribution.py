@@ -9,7 +9,7 @@ from attnflow import _core
 from attnflow.arrays import as_layers
 from attnflow.capture import Captured, divide_rows
 from attnflow.errors import Error
-from attnflow.hints import NDArray, Options, ValueOptions, describes_options, np
+from attnflow.hints import NDArray, Options, ValueOptions, counted, describes_options, np
 from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import unicode_text
@@ -47,6 +47,8 @@ def _report(
     """only_values: keeps only the methods' arrays, not the layers."""
     mixing = asked.get("mixing")
     layers, contributions = as_layers(attentions, isinstance(mixing, str) and _is_finished(mixing))
+    given_layers = layers or contributions
+    asked = counted(asked, len(given_layers), given_layers[0].shape[-1] if given_layers else None)
     if isinstance(attentions, Captured):
         asked = divide_rows(asked, attentions.rounded)
     with progress_bar() as progress:

@@ -72,6 +72,14 @@ class Info:
     joint: tuple[int, int, int] | None  # of an encoder-decoder: source tokens, layers of the encoder, of the decoder
 
 
+def layer_count(model: Any) -> int:
+    """The number of layers of its graph: of an encoder-decoder, two for each of the decoder's."""
+    if is_encoder_decoder(model):
+        encoder, decoder = declared_layers(model)
+        return (encoder or 0) + 2 * (decoder or 0)
+    return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers") or 1
+
+
 class OtherFacts(Exception):
     """The model's attention is not what its configuration says; the facts are those to go on with."""
 
@@ -133,7 +141,7 @@ class Backend:
         return Info(
             name=model_name(model),
             architecture=str(config.model_type),
-            layers=self.facts.get("layers") or self._layers(),
+            layers=layer_count(model),
             heads=self.facts.get("heads") or self._heads(),
             hidden=whole_number([inner], "hidden_size", "d_model", "n_embd", "dim") or 0,
             vocabulary=self.vocabulary,
@@ -147,7 +155,7 @@ class Backend:
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             image=self.image,
-            joint=(self.source, *self._joint_layers()) if self.is_joint else None,
+            joint=(self.source, *(count or 0 for count in declared_layers(model))) if self.is_joint else None,
         )
 
     @property
@@ -170,16 +178,6 @@ class Backend:
                 kept = True
             _reads_first[self.model] = kept
         return kept
-
-    def _layers(self) -> int:
-        if self.is_joint:
-            encoder, decoder = self._joint_layers()
-            return encoder + 2 * decoder
-        return whole_number([text_config(self.model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers") or 1
-
-    def _joint_layers(self) -> tuple[int, int]:
-        encoder, decoder = declared_layers(self.model)
-        return encoder or 0, decoder or 0
 
     def _heads(self) -> int:
         config = self.model.config

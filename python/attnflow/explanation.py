@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Unpack, overload
 
 from attnflow import _core
-from attnflow.backend import Backend, begun_again, check_ids, encoded
+from attnflow.backend import Backend, begun_again, check_ids, encoded, layer_count
 from attnflow.capture import explained
 from attnflow.errors import Error
-from attnflow.hints import TextOptions, describes_options
+from attnflow.hints import TextOptions, counted, describes_options
 from attnflow.inputs import Given, inputs_of, is_whole
 from attnflow.joint import is_encoder_decoder
 from attnflow.pictures import explain_picture, takes_pictures
@@ -90,7 +90,7 @@ def explain(
 
 
 def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | None, asked: dict[str, Any]) -> Any:
-    asked = _by_number(asked, "")
+    asked = counted(_by_number(asked, ""), layer_count(model))
     _core.check_model_options(asked)
     if isinstance(pictures, list | tuple):
         return [explain_picture(model, processor, one, _when(check), asked) for one in pictures]
@@ -136,7 +136,7 @@ def _explain_text(
     model: Any, tokenizer: Any, given: Given, target_text: str | None, check: bool | None, options: TextOptions
 ) -> Report:
     asked = _by_number(dict(options), "" if head_of(model) in CLASSES else "id:")
-    _core.check_model_options(asked)
+    _core.check_model_options(counted(asked, layer_count(model)))
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
@@ -147,6 +147,7 @@ def _explain_text(
     if check:
         _require_check(model, tokenizer)
     parts = _parts(model, tokenizer, given, target_text)
+    asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
     core = _explained(model, tokenizer, parts, asked, _when(check))

@@ -8,10 +8,19 @@ from functools import partial
 from typing import Any, Unpack
 
 from attnflow import _core
-from attnflow.backend import Backend, begun_again, check_ids, encoded, inputs_of_ids, positions, require_layers
+from attnflow.backend import (
+    Backend,
+    begun_again,
+    check_ids,
+    encoded,
+    inputs_of_ids,
+    layer_count,
+    positions,
+    require_layers,
+)
 from attnflow.capture import explained
 from attnflow.errors import Error, unsupported
-from attnflow.hints import GenerationOptions, describes_options
+from attnflow.hints import GenerationOptions, counted, describes_options
 from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
 from attnflow.progress import progress_bar
@@ -74,7 +83,7 @@ def generate(
     _require_free(generation or {})
     if system is not None and not chat:
         raise Error("system requires chat")
-    asked: dict[str, Any] = dict(options)
+    asked: dict[str, Any] = counted(dict(options), layer_count(model))
     _core.check_generation_options(asked)
     if asked.get("words"):
         require_words(tokenizer)

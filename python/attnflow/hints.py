@@ -61,7 +61,7 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
             for name in named:
                 if name not in offered and name not in _known():
                     raise unknown_option(name, offered)
-            return function(*arguments, **_plain(named))
+            return function(*arguments, **named)
 
         return cast(Function, checked)
 
@@ -82,24 +82,28 @@ def unknown_option(name: str, offered: Sequence[str]) -> Error:
     return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}")
 
 
-def _plain(named: dict[str, Any]) -> dict[str, Any]:
-    """Resolves positions and layers that are counted from the end, as in Python."""
+def counted(asked: dict[str, Any], layers: int, tokens: int | None = None) -> dict[str, Any]:
+    """Resolves layers and positions that are counted from the end, as in Python: -1 is the last one."""
 
-    def is_negative(value: Any) -> bool:
-        return is_whole(value) and int(value) < 0
+    def from_end(name: str, value: Any, count: int, first: int) -> Any:
+        if not is_whole(value) or int(value) >= 0:
+            return value
+        if int(value) < -count:
+            raise Error(f"{name}: expected at least -{count}, which is the first of {count}, found {int(value)}")
+        return count + int(value) + first
 
-    if is_negative(named.get("output_token")):
-        if int(named["output_token"]) != -1:
-            raise Error(f"output_token: expected a position from 0, 'last' or -1, found {int(named['output_token'])}")
-        named = named | {"output_token": "last"}
-    layers: Any = named.get("layers")
-    for layer in layers if isinstance(layers, list | tuple | range) else [layers]:
-        if is_negative(layer):
-            raise Error(
-                f"layers: expected layers from 1, found {int(layer)}; without the option all layers are there, and the last "
-                "one is the last row of each array, such as report.rollout[-1]"
-            )
-    return named
+    for name in ("layers", "flow_layers"):
+        given: Any = asked.get(name)
+        if isinstance(given, list | tuple | range):
+            asked = asked | {name: [from_end(name, one, layers, 1) for one in given]}
+        elif given is not None:
+            asked = asked | {name: from_end(name, given, layers, 1)}
+    output: Any = asked.get("output_token")
+    if is_whole(output) and int(output) < 0:
+        asked = asked | {"output_token": "last" if int(output) == -1 else output}
+        if tokens is not None:
+            asked = asked | {"output_token": from_end("output_token", output, tokens, 0)}
+    return asked
 
 
 __all__ = [
@@ -108,6 +112,7 @@ __all__ = [
     "Options",
     "TextOptions",
     "ValueOptions",
+    "counted",
     "describes_options",
     "np",
     "unknown_option",

@@ -189,6 +189,20 @@ class Report(Tabular):
         """
         return dict(self._core.scores)
 
+    def graph(self, layer: int) -> NDArray[np.float64]:
+        """The matrix of a layer, from which rollout and flow are made: [output_token, input_token], of all tokens.
+
+        layer: from 1, or -1 for the last. Absent from reports of one row, of arrays alone, and of generations.
+        """
+        matrices = self._core.graph
+        if matrices is None:
+            raise Error("expected a report with the matrices of its layers, found one of rows alone")
+        count = len(matrices)
+        if not 1 <= (layer + count + 1 if layer < 0 else layer) <= count:
+            raise Error(f"layer: expected a layer from 1 to {count}, or from -{count} to -1, found {layer}")
+        matrix: NDArray[np.float64] = matrices[layer if layer < 0 else layer - 1]
+        return matrix
+
     def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
         """The input tokens that the output token depends on most: position, text and value, the largest first.
 

@@ -100,6 +100,26 @@ class ArraysIn(PackageTest):
             self.assert_same_bits(attnflow.rollout(rounded, any_weights=True), expected)
 
 
+class Surface(PackageTest):
+    def test_names(self) -> None:
+        self.assertLessEqual(len([name for name in dir(attnflow) if not name.startswith("_")]), 15)
+
+    def test_top_and_graph(self) -> None:
+        report = attnflow.attribute(random_attention(), list("abcdef"), special=[True, *[False] * 5], output_token=2)
+        ranked = report.top(3)
+        self.assertEqual([text for _, text, _ in ranked], ["abcdef"[token] for token, _, _ in ranked])
+        row = report.flow[-1, 2]
+        self.assertEqual([value for *_, value in ranked], sorted(row[1:], reverse=True)[:3])
+        self.assertEqual(report.top(1, "rollout")[0][2], report.rollout[-1, 2, 1:].max())
+        np.testing.assert_array_equal(report.graph(-1), report.graph(3))
+        np.testing.assert_allclose(report.graph(1).sum(axis=1), 1, atol=1e-6)
+        with self.assertRaisesRegex(attnflow.Error, "from 1 to 3, or from -3 to -1, found 4"):
+            report.graph(4)
+        rows = attnflow.attribute(random_attention(), only_output_token=True)
+        with self.assertRaisesRegex(attnflow.Error, "found one of rows alone"):
+            rows.graph(1)
+
+
 class OneRow(PackageTest):
     """The row of one output token alone equals that of all output tokens, to the bit."""
 

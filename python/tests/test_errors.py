@@ -121,8 +121,8 @@ class Errors(PackageTest):
             (attnflow.attribute, {"metod": "flow"}, "found 'metod'; did you mean 'method'"),
             (attnflow.rollout, {"resdiual": 0.5}, "did you mean 'residual'"),
             (attnflow.attribute, {"token": ["a"]}, "did you mean 'tokens'"),
-            (attnflow.attribute, {"output_token": -2}, "expected a position from 0, 'last' or -1, found -2"),
-            (attnflow.attribute, {"layers": -1}, "the last one is the last row of each array"),
+            (attnflow.attribute, {"output_token": -7}, "expected at least -6, which is the first of 6, found -7"),
+            (attnflow.attribute, {"layers": -4}, "layers: expected at least -3, which is the first of 3, found -4"),
         ]
         for function, options, words in calls:
             with self.subTest(**options), self.assertRaises(attnflow.Error) as caught:
@@ -132,6 +132,8 @@ class Errors(PackageTest):
         with self.assertRaisesRegex(attnflow.Error, "did you mean 'temperature'"):
             attnflow.generate(None, None, "a", temprature=1.0)  # type: ignore[call-arg]
         self.assertEqual(attnflow.attribute(good, output_token=-1).output_token, 5)
+        self.assertEqual(attnflow.attribute(good, output_token=-2).output_token, 4)
+        self.assertEqual(attnflow.attribute(good, layers=[-3, -1]).layers.tolist(), [1, 3])
 
     def test_figures_and_show(self) -> None:
         report = attnflow.attribute(random_attention())

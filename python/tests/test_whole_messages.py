@@ -51,9 +51,8 @@ class WholeMessages(unittest.TestCase):
                 "target_text",
             ),
             (
-                lambda: attnflow.attribute(good, layers=[-1]),
-                "layers: expected layers from 1, found -1; without the option all layers are there, and the last one is the "
-                "last row of each array, such as report.rollout[-1]",
+                lambda: attnflow.attribute(good, layers=[-4]),
+                "layers: expected at least -3, which is the first of 3, found -4",
             ),
             (
                 lambda: attnflow.attribute(good, layers=[4]),

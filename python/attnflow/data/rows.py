@@ -74,7 +74,7 @@ def row_options(options: Mapping[str, Any]) -> dict[str, Any]:
     asked: dict[str, Any] = {"method": ["raw", "rollout"], **options}
     if asked.get("keep_attention"):
         raise Error("keep_attention: expected False for a corpus, whose rows hold no attention, found True")
-    _core.check_model_options(asked)
+    _core.check_model_options({name: value for name, value in asked.items() if name != "layers"})
     methods = asked["method"]
     for method in methods.split(",") if isinstance(methods, str) else methods:
         if method.strip() not in ("raw", "rollout", "flow"):
