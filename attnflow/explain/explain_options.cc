@@ -24,10 +24,9 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
   constexpr unsigned kForFiles = kExplainCommand | kForReports | kForGenerations;  // external attention
   constexpr unsigned kKept = kForExplain | kForImage | kForArrays | kForModels;
   return {
-      option<&ExplainOptions::only_output_token>(
-          "only_output_token", kForExplain | kForReports,
-          "Compute the output token's row only (with --attention or a decoder); a decoder then needs no full "
-          "attention matrices (for long texts)"),
+      option<&ExplainOptions::only_output_token>("only_output_token", kForExplain | kForReports,
+                                                 "Compute the output token's row only; a decoder then needs no full "
+                                                 "attention matrices (for long texts)"),
       option<&ExplainOptions::integration_steps>(
           "integration_steps", kExplainCommand | kImageCommand | kForModels,
           "integrated-gradients: number of points on the path from the blank input to this one"),

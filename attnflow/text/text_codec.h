@@ -63,10 +63,11 @@ class TextCodec {
   // Always nothing for codecs without a table of pieces, such as that of a GGUF file.
   virtual std::optional<std::int64_t> token_to_id(std::string_view /*piece*/) const { return std::nullopt; }
   virtual std::optional<std::int64_t> mask_id() const = 0;
-  // The tokens that stand for what is unknown and for nothing at all; by default those with the usual names.
+  // The tokens that stand for what is unknown, for nothing at all and for the end; by default those with the usual names.
   virtual std::optional<std::int64_t> unknown_id() const { return first_of({"[UNK]", "<unk>"}); }
-  virtual std::optional<std::int64_t> padding_id() const {
-    return first_of({"[PAD]", "<pad>", "<|pad|>", "<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
+  virtual std::optional<std::int64_t> padding_id() const { return first_of({"[PAD]", "<pad>", "<|pad|>"}); }
+  virtual std::optional<std::int64_t> end_id() const {
+    return first_of({"<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>"});
   }
   // Returns the piece as the vocabulary spells it ("##ets"); "<id 123>" for an id without a piece.
   virtual std::string spelled(std::int64_t id) const = 0;

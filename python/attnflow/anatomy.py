@@ -53,7 +53,17 @@ class _Seen:
     calls: list[_Call] = field(default_factory=list)  # in the order in which they ended
 
 
-_found: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[Any, LayerParts]]]] = weakref.WeakKeyDictionary()
+def made_of(model: Any) -> list[Any]:
+    """What a cache of a model's layers depends on: modules, types of numbers, and what was registered."""
+    return [*model.modules(), *{parameter.dtype for parameter in model.parameters()}, *registrations()]
+
+
+def same_parts(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(one is other for one, other in zip(a, b, strict=True))
+
+
+# With what it was found in, whose modules are kept so that no other ones can pass for them.
+_found: weakref.WeakKeyDictionary[Any, tuple[list[Any], list[tuple[Any, LayerParts]]]] = weakref.WeakKeyDictionary()
 
 
 def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerParts]]:
@@ -61,9 +71,9 @@ def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerPar
 
     inputs: a text's, of which the first tokens are run, once for each model.
     """
-    anatomy = [*(type(module) for module in model.modules()), *map(id, registrations())]
+    anatomy = made_of(model)[1:]  # without the model itself, which is not kept
     kept = _found.get(model)
-    if kept is not None and kept[0] == anatomy:
+    if kept is not None and same_parts(kept[0], anatomy):
         return kept[1]
     try:
         made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 0)]
@@ -100,6 +110,8 @@ def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
     # First which modules are layers, then what happens in them.
     with capture_with(model, lambda *_: None, see=find) as captured, captured.seeing(), torch.no_grad():
         model(**short)
+    if not attending:
+        raise _not_found(type(model).__name__, "modules that multiply attention with values", "none")
     with capture_with(model, lambda *_: None, see=see) as captured, ExitStack() as stack:
         for name, attention in attending.items():
             layer = model.get_submodule(name)
@@ -254,7 +266,7 @@ def scale_of(sum_: Any, x: Any, written: Any) -> float | None:
     if square == 0.0:
         return None
     scale = float(rest @ w) / square
-    scale = 1.0 if abs(scale - 1.0) < 1e-3 else scale
+    scale = 1.0 if abs(scale - 1.0) < (1e-3 if _tolerance(x) < 1e-3 else 0.03) else scale
     largest = max(float(sum_.abs().max()), float(x.abs().max()))
     if abs(scale) < 1e-3 or float((rest - scale * w).abs().max()) > _tolerance(x) * largest:
         return None

@@ -16,8 +16,8 @@ from inspect import signature
 from typing import Any
 
 from attnflow import _core, edges
-from attnflow.anatomy import layers_found
-from attnflow.capture import capture_with, text_config
+from attnflow.anatomy import layers_found, made_of, same_parts
+from attnflow.capture import capture_with, has_sinks, shape_alone, text_config
 from attnflow.edges import LayerGradient, Run, Watch
 from attnflow.errors import Error, bad_input, unsupported
 from attnflow.inputs import Given
@@ -30,7 +30,6 @@ from attnflow.text import (
     encode,
     encode_ids,
     head_of,
-    is_special,
     label_of,
     numbers,
     readable,
@@ -46,7 +45,7 @@ _TOKENS = 4096
 _LOGITS = 2**26
 
 
-_reads_first: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_reads_first: weakref.WeakKeyDictionary[Any, tuple[list[Any], bool]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -104,12 +103,20 @@ def begun_again(model: Any, asked: dict[str, Any], explain: Callable[[dict[str, 
                     f"expected layers of one kind of attention in {type(model).__name__}, found several: {found.facts}"
                 ) from None
         except (Error, RuntimeError) as error:
+            if first := facts.get("attention"):
+                raise first from None
             names_target = any(asked.get(name) not in (None, "auto") for name in ("target", "against"))
-            impossible = not isinstance(error, Error) or error.kind in ("unsupported_model", "bad_input")
-            if asked.get("mixing") not in (None, "auto") or facts.get("attention") or names_target or not impossible:
+            if asked.get("mixing") not in (None, "auto") or names_target or not _is_impossible(error):
                 raise
             # It was not requested, and the layers have no gradients after all, or there is no room for them.
-            facts = facts | {"attention": True}
+            facts = facts | {"attention": error}
+
+
+def _is_impossible(error: Exception) -> bool:
+    """Whether the model cannot do what was asked of it, here: not an error of its own."""
+    if isinstance(error, Error):
+        return error.kind == "unsupported_model"
+    return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
 
 
 class Backend:
@@ -155,8 +162,12 @@ class Backend:
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             image=self.image,
-            joint=(self.source, *(count or 0 for count in declared_layers(model))) if self.is_joint else None,
+            joint=self._joint() if self.is_joint else None,
         )
+
+    def _joint(self) -> tuple[int, int, int]:
+        encoder, decoder = declared_layers(self.model)
+        return self.source, encoder or 0, decoder or 0
 
     @property
     def _has_classes(self) -> bool:
@@ -168,15 +179,21 @@ class Backend:
         """Whether an encoder's class is read from its first token alone, not from a mean: found by a gradient."""
         if self.head != "classification" or self.asked.get("mixing") not in (None, "auto") or self._is_causal():
             return True
-        kept = _reads_first.get(self.model)
+        key = [*made_of(self.model)[1:], getattr(self.model.config, "classifier_pooling", None)]
+        known = _reads_first.get(self.model)
+        kept = known[1] if known is not None and same_parts(known[0], key) else None
         if kept is None:
+            if self.image is None and len(self.tokens) < 2:
+                return True  # for one token it is the same
             try:
                 made = _Pass(self.model, self._known_layers(), self._own_inputs(), None, False)
                 _, gradient = made.backward(lambda output: output.logits[0].square().sum())
                 kept = not bool(gradient[0, self._leading :].abs().max() > 0)
-            except (Error, RuntimeError):
-                kept = True
-            _reads_first[self.model] = kept
+            except Error as error:
+                if error.kind != "unsupported_model":
+                    raise
+                return True
+            _reads_first[self.model] = (key, kept)
         return kept
 
     def _heads(self) -> int:
@@ -241,10 +258,8 @@ class Backend:
     @property
     def special_ids(self) -> list[int]:
         known = getattr(self.tokenizer, "added_tokens_decoder", {})
-        return [
-            *(int(token) for token in known if is_special(self.tokenizer, token)),
-            *getattr(self.tokenizer, "all_special_ids", []),
-        ]
+        special = [int(token) for token, added in known.items() if added.special]
+        return [*special, *getattr(self.tokenizer, "all_special_ids", [])]
 
     @property
     def end_ids(self) -> list[int]:
@@ -322,24 +337,27 @@ class Backend:
         means = heads in (None, "mean") and not self.asked.get("renormalize") and not self.asked.get("keep_attention")
         divides = self.asked.get("renormalize") is None and not self.asked.get("any_weights")
 
+        # Rows with a learned sink miss 1; other mixings only count what they show.
+        checks = self.asked.get("mixing") == "attention" or not has_sinks(self.model)
+
         def hand_over(weights: Any, number: int) -> None:
-            sink.layer(number, numbers(weights), divides and captured.rounded)
+            sink.layer(number, numbers(weights), divides and captured.rounded, checks)
 
         def keep(weights: Any, number: int, _: int = 0) -> Any:
             kept = weights.detach()
             if self.is_joint:
                 return kept.cpu()
-            if kept.dim() == 4 and tuple(kept.shape[:1]) == (1,) and tuple(kept.shape[2:]) == (tokens, tokens):
-                if number <= layers:
-                    self._confirm(kept, number)
-                    hand_over(kept[0], number)
-            return kept.new_empty(1).cpu().expand(kept.shape)  # its shape, for what is checked below
-
-        def fused(weights: Any, number: int, count: int = 0) -> Any:
-            return keep(weights, number, count)
+            if kept.dim() == 4 and kept.shape[0] == 1 and kept.shape[2] == kept.shape[3] and number <= layers:
+                if kept.shape[2] != tokens:
+                    raise unsupported(
+                        f"expected attention between {tokens} tokens, found {kept.shape[2]} in {type(self.model).__name__}"
+                    )
+                self._confirm(kept, number)
+                hand_over(kept[0], number)
+            return shape_alone(kept)  # for what is checked below
 
         fuse = "mean" if means and not self.is_joint else None
-        with capture_with(self.model, fused, fuse) as captured, torch.no_grad():
+        with capture_with(self.model, keep, fuse) as captured, torch.no_grad():
             output = self.model(**inputs)
         if not self.is_joint:
             captured.attentions  # noqa: B018, which compares the calls with the model's layers
@@ -421,9 +439,13 @@ class Backend:
     # Gradients.
 
     def has_terms(self) -> bool:
+        if self.is_joint or "attention" in self.facts:
+            return False
         try:
             return bool(self._known_layers())
-        except Error:
+        except Error as error:
+            if error.kind != "unsupported_model":
+                raise
             return False
 
     @property
@@ -434,21 +456,25 @@ class Backend:
         """Refuses models without gradients; from now on passes are kept for them."""
         if not self.is_joint:
             self._known_layers()
-        elif "attention" in self.facts:
-            raise unsupported("expected gradients, found that there are none")
+        elif error := self.facts.get("attention"):
+            raise error
         else:
             decoder_parts(self.model, self._own_inputs())
         self._watches = True
 
     def _known_layers(self) -> list[tuple[Any, LayerParts]]:
-        if "attention" in self.facts:
-            raise unsupported("expected gradients, found that there are none")
+        if error := self.facts.get("attention"):
+            raise error
         if self.is_joint:
-            raise Error("mixing: expected attention, relevance or gradient for an encoder-decoder, found contributions")
+            raise unsupported(f"{self._asked_for()}: expected a model of one stack of layers, found an encoder-decoder")
         return require_layers(self.model, self._own_inputs(), str(self.asked.get("mixing") or "auto"))
 
     def _own_inputs(self) -> dict[str, Any]:
         return self._inputs([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
+
+    def _asked_for(self) -> str:
+        """What needs the layers' parts, for messages."""
+        return "method logit" if self._asks_for_logits else f"mixing {self.asked.get('mixing') or 'alti'}"
 
     @property
     def _asks_for_logits(self) -> bool:
@@ -484,7 +510,9 @@ class Backend:
     ) -> tuple[float, Any, Any]:
         """The target's value, the input of the first layer, and the gradient there."""
         if self.is_joint and embedding is not None:
-            raise unsupported("expected gradients at the input's embeddings for an encoder-decoder, found others")
+            raise unsupported(
+                "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
+            )
         inputs = self._inputs(ids, types)
         made = (
             JointPass(self.model, inputs, ids, by_rules)
@@ -598,11 +626,6 @@ def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tupl
                 f"BERT, found layer {without[0]} without; choose mixing norm or alti"
             )
     return found
-
-
-def shape_alone(weights: Any, *_: Any) -> Any:
-    """What is kept of attention where only its shape is wanted."""
-    return weights.detach().new_empty(1).cpu().expand(weights.shape)
 
 
 def row_of(model: Any, ids: Sequence[int]) -> Any:

@@ -289,6 +289,11 @@ def as_given(weights: Any, _: int) -> Any:
     return weights.detach().cpu()
 
 
+def shape_alone(weights: Any, *_: Any) -> Any:
+    """What is kept of attention where only its shape is wanted."""
+    return weights.detach().new_empty(1).cpu().expand(weights.shape)
+
+
 def _fused(fusion: str, weights: Any, _: int, heads: int = 0) -> Any:
     import numpy as np
     import torch
@@ -336,8 +341,7 @@ def capture_with(
         stack.callback(_at_work.release)
         captured = Captured(model)
         names = {id(module): name for name, module in model.named_modules()}
-        # Rows without a learned sink miss 1 by more than rounding: the caller decides what to do.
-        sinks = any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
+        sinks = has_sinks(model)
         thread = threading.get_ident()
 
         # Kernels run without weights; if weights are requested, too, they are complete.
@@ -378,6 +382,11 @@ def capture_with(
 
                 captured.seeing = partial(attention_calls, model, see)
         yield captured
+
+
+def has_sinks(model: Any) -> bool:
+    """Whether learned sinks take a share of its attention: rows miss 1 by more than rounding."""
+    return any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
 
 
 def _stop_recording() -> None:

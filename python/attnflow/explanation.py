@@ -15,7 +15,7 @@ from attnflow.joint import is_encoder_decoder
 from attnflow.pictures import explain_picture, takes_pictures
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.text import CLASSES, Encoded, encode_target, has_token, head_of, require_words
+from attnflow.text import CLASSES, Encoded, encode_target, head_of, require_words
 
 
 @overload
@@ -74,6 +74,8 @@ def explain(
         raise Error(f"check: expected True, False or None, found {check!r}")
     model = explained(model)
     if takes_pictures(model):
+        if target_text is not None:
+            raise Error("expected no target_text for a picture, found one")
         return _explain_pictures(model, tokenizer, text, check, dict(options))
     given, is_one = inputs_of(text, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
@@ -92,9 +94,23 @@ def explain(
 def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | None, asked: dict[str, Any]) -> Any:
     asked = counted(_by_number(asked, ""), layer_count(model))
     _core.check_model_options(asked)
-    if isinstance(pictures, list | tuple):
-        return [explain_picture(model, processor, one, _when(check), asked) for one in pictures]
-    return explain_picture(model, processor, pictures, _when(check), asked)
+    one = not isinstance(pictures, list | tuple)
+    reports = [
+        _checked(explain_picture(model, processor, picture, _when(check), asked), check)
+        for picture in ([pictures] if one else pictures)
+    ]
+    return reports[0] if one else reports
+
+
+def _checked(report: Report, check: bool | None) -> Report:
+    """Refuses a report without the check that was asked for."""
+    if check and report.agreement is None:
+        raise Error(
+            "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
+            "encoder or the last of a decoder, a mask, the last token), and a token to blank with (unknown or mask; in "
+            f"decoders also padding or end of text), found token {report.output_token}; omit output_token or check"
+        )
+    return report
 
 
 def _when(check: bool | None) -> str:
@@ -140,24 +156,19 @@ def _explain_text(
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)
+    if is_joint and asked.get("words") and given.pair is not None:
+        raise Error("words: expected one text with target_text, found a pair as well")
     check_target(model, target_text is not None or given.target is not None)
     mixing = asked.get("mixing") or "auto"
     if is_joint and _core.mixing_info(mixing).needs == "terms":
         raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
     if check:
-        _require_check(model, tokenizer)
+        _require_check(model)
     parts = _parts(model, tokenizer, given, target_text)
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
-    core = _explained(model, tokenizer, parts, asked, _when(check))
-    if check and core.agreement is None:
-        raise Error(
-            "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
-            "encoder or the last of a decoder, a mask, the last token), "
-            f"found token {core.output_token}; omit output_token or check"
-        )
-    return Report(core)
+    return _checked(Report(_explained(model, tokenizer, parts, asked, _when(check))), check)
 
 
 def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str, Any], check: str) -> _core.Report:
@@ -169,16 +180,10 @@ def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str
     return report
 
 
-def _require_check(model: Any, tokenizer: Any) -> None:
+def _require_check(model: Any) -> None:
     """Refuses check=True where it is impossible for any text."""
-    found = None
-    kind = head_of(model)
-    if kind is None:
-        found = f"{type(model).__name__}, whose head makes no prediction that attnflow knows"
-    elif not any(has_token(tokenizer, name) for name in ("unk", "mask", *(("pad", "eos") if kind == "next" else ()))):
-        found = f"{type(tokenizer).__name__}, which has no such token"
-    if found is not None:
+    if head_of(model) is None:
         raise Error(
-            "check=True: expected a model with a head that predicts (a class, a mask, the next token) and a token to blank "
-            f"with (unknown or mask; in decoders also padding or end of text), found {found}; omit check"
+            "check=True: expected a model with a head that predicts (a class, a mask, the next token), found "
+            f"{type(model).__name__}, whose head makes no prediction that attnflow knows; omit check"
         )

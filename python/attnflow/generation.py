@@ -83,6 +83,10 @@ def generate(
     _require_free(generation or {})
     if system is not None and not chat:
         raise Error("system requires chat")
+    offered = [name for name, *_ in _core.described_options("generate")]
+    for name in options:
+        if name not in offered:
+            raise Error(f"generate(): expected options among {', '.join(offered)}, found {name}")
     asked: dict[str, Any] = counted(dict(options), layer_count(model))
     _core.check_generation_options(asked)
     if asked.get("words"):

@@ -20,8 +20,8 @@ from inspect import signature
 from typing import Any
 
 from attnflow import edges
-from attnflow.anatomy import layers_found, same, scale_of, tensor_of
-from attnflow.capture import capture_with
+from attnflow.anatomy import layers_found, made_of, same, same_parts, scale_of, tensor_of
+from attnflow.capture import capture_with, shape_alone
 from attnflow.edges import Watch, first_of
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
@@ -37,6 +37,7 @@ class DecoderParts:
     first: str
     second: str
     from_first: bool  # post-norm: x_2 is the norm of y_1
+    projections: tuple[str, str]  # what they give is added to x_1 and x_2
 
 
 @dataclass
@@ -71,13 +72,15 @@ class _Seen:
     calls: list[tuple[str, Any, Any]] = field(default_factory=list)  # path, given, gave
 
 
-_found: weakref.WeakKeyDictionary[Any, list[DecoderParts]] = weakref.WeakKeyDictionary()
+_found: weakref.WeakKeyDictionary[Any, tuple[list[Any], list[DecoderParts]]] = weakref.WeakKeyDictionary()
 
 
 def decoder_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
     """The decoder's layers, in order; found on the first tokens, once for each model."""
-    if model in _found:
-        return _found[model]
+    anatomy = made_of(model)[1:]
+    kept = _found.get(model)
+    if kept is not None and same_parts(kept[0], anatomy):
+        return kept[1]
     import torch
 
     decoder = model.get_decoder()
@@ -105,8 +108,9 @@ def decoder_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
         stack.enter_context(captured.seeing())
         stack.enter_context(torch.no_grad())
         model(**short)
-    _found[model] = [_parts(seen) for seen in layers.values()]
-    return _found[model]
+    parts = [_parts(seen) for seen in layers.values()]
+    _found[model] = (anatomy, parts)
+    return parts
 
 
 def _recording(seen: _Seen, path: str, module: Any) -> Iterator[Callable[[], None]]:
@@ -132,8 +136,10 @@ def _parts(seen: _Seen) -> DecoderParts:
     kind = type(seen.layer).__name__
     if len(seen.mixed) != 2:
         raise _unlike(kind, "two calls of attention, to the target and to the source", f"{len(seen.mixed)}")
-    written = [next((gave for _, given, gave in seen.calls if same(given, mixed)), None) for mixed in seen.mixed]
-    if any(one is None for one in written):
+    found = [next((call for call in seen.calls if same(call[1], mixed)), None) for mixed in seen.mixed]
+    projections = [call for call in found if call is not None]
+    written = [gave for _, _, gave in projections]
+    if len(projections) != 2:
         raise _unlike(kind, "modules that are given what attention gave, and project it", "none")
     first = _outermost([call for call in seen.calls if scale_of(call[1], seen.x, written[0]) is not None])
     if first is None:
@@ -145,7 +151,7 @@ def _parts(seen: _Seen) -> DecoderParts:
             base = gave if from_first else given
             second = _outermost([call for call in seen.calls if scale_of(call[1], base, written[1]) is not None])
             if second is not None:
-                return DecoderParts(seen.layer, path, second[0], from_first)
+                return DecoderParts(seen.layer, path, second[0], from_first, (projections[0][0], projections[1][0]))
     raise _unlike(kind, "a module that is given the sum of that and what attention to the source writes", "none")
 
 
@@ -167,6 +173,7 @@ class _Run:
     options: dict[str, Any] = field(default_factory=dict)
     weights: list[Any] = field(default_factory=list)
     y: list[Any] = field(default_factory=list)
+    written: list[Any] = field(default_factory=list)
     x2: Any = None
 
 
@@ -192,7 +199,7 @@ class JointPass:
         top: list[Any] = []  # of the encoder
         made: list[Any] = []  # of the decoder
         with ExitStack() as stack:
-            captured = stack.enter_context(capture_with(model, _nothing, see=self._see))
+            captured = stack.enter_context(capture_with(model, shape_alone, see=self._see))
             stack.enter_context(self._rules())
             stack.enter_context(self._watch.hooks())
             stack.callback(self._watch.cut_top(top))
@@ -253,7 +260,7 @@ class JointPass:
         source, target = slice(0, s), slice(s, s + t)
         below = len(self._watch.runs)
         with ExitStack() as stack:
-            captured = stack.enter_context(capture_with(self._model, _nothing, see=self._see))
+            captured = stack.enter_context(capture_with(self._model, shape_alone, see=self._see))
             stack.enter_context(self._rules())
             stack.enter_context(captured.seeing())
             come = torch.zeros_like(self._states)  # the gradient that has come to the encoder's output
@@ -281,7 +288,7 @@ class JointPass:
                     self.joined(come, of_y1.reshape(x.shape)),
                 )
                 gradient = of_x
-                run.weights, run.y, run.x2 = [], [], None
+                run.weights, run.y, run.written, run.x2 = [], [], [], None
             self._again = None
             stack.enter_context(self._watch.hooks())
             (of_source,) = torch.autograd.grad([self._made], [self._top], [come])
@@ -320,7 +327,12 @@ class JointPass:
         def take_x2(_: Any, __: Any, ___: Any, output: Any) -> None:
             run.x2 = first_of(output)
 
+        def take_written(_: Any, __: Any, ___: Any, output: Any) -> None:
+            run.written.append(first_of(output).detach())
+
         with ExitStack() as stack:
+            for path in run.parts.projections:
+                stack.callback(behind(layer.get_submodule(path), take_written))
             first = layer.get_submodule(run.parts.first)
             stack.callback(before(first, take_y))
             if run.parts.from_first:
@@ -331,16 +343,15 @@ class JointPass:
             raise _unlike(type(layer).__name__, "two blocks of attention", f"{len(run.weights)}")
         if not run.parts.from_first:
             run.x2 = run.y[0]
+        for y, base, written in zip(run.y, (x, run.x2), run.written, strict=True):
+            if scale_of(y.detach(), base.detach().reshape(x.shape), written) is None:
+                raise _unlike(type(layer).__name__, "the sum of x and what attention writes", "something else")
         return x.detach(), torch.autograd.grad([output], [x, states, *run.weights, *run.y], [gradient])
 
 
 def _cut(made: list[Any], _: Any, __: Any, ___: Any, output: Any) -> Any:
     made.append(first_of(output).detach().requires_grad_(True))
     return (made[0], *output[1:]) if isinstance(output, tuple) else made[0]
-
-
-def _nothing(weights: Any, *_: Any) -> Any:
-    return weights.detach().new_empty(1).cpu().expand(weights.shape)
 
 
 def _by_head(weights: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from attnflow import _core
 from attnflow.backend import Backend, begun_again
 from attnflow.errors import Error, unsupported
+from attnflow.joint import is_encoder_decoder
 from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.wrapped import kinds_of
@@ -39,7 +40,14 @@ class ImageInfo:
 
 def takes_pictures(model: Any) -> bool:
     """Whether pictures are all that it takes."""
-    return getattr(model, "main_input_name", "") == "pixel_values"
+    if getattr(model, "main_input_name", "") != "pixel_values":
+        return False
+    if is_encoder_decoder(model) or hasattr(model.config, "text_config"):
+        raise unsupported(
+            f"expected a model of pictures alone, or of texts alone, found {type(model).__name__}; use capture(), which "
+            "takes what the model takes, and attribute()"
+        )
+    return True
 
 
 class PictureBackend(Backend):
@@ -116,7 +124,8 @@ def image_info(model: Any) -> ImageInfo:
         int(getattr(config, "num_channels", 3)),
         *pair(size),
         *pair(patch),
-        has_class="cls_token" in tokens,
+        has_class="cls_token" in tokens
+        or any(name.endswith("class_embedding") for name, _ in model.named_parameters()),
         has_distillation="distillation_token" in tokens,
         registers=0 if registers is None else int(registers.shape[1]),
     )
@@ -128,7 +137,11 @@ def upright(picture: Any) -> Any:
 
     if isinstance(picture, str | PathLike):
         picture = Image.open(Path(picture))
-    elif "numpy.ndarray" in kinds_of(picture) and picture.dtype == "uint8" and picture.ndim in (2, 3):
+    elif (
+        "numpy.ndarray" in kinds_of(picture)
+        and picture.dtype == "uint8"
+        and (picture.ndim == 2 or picture.shape[2:] in ((3,), (4,)))
+    ):
         picture = Image.fromarray(picture)
     if "PIL.Image" not in kinds_of(picture):
         raise Error(

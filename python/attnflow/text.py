@@ -215,11 +215,6 @@ def word_to_ids(tokenizer: Any, word: str) -> list[int]:
 CLASSES = ("classification", "token-classification")
 
 
-def has_token(tokenizer: Any, name: str) -> bool:
-    """Whether the tokenizer has such a token: unk, mask, pad, eos."""
-    return getattr(tokenizer, f"{name}_token_id", None) is not None
-
-
 def head_of(model: Any) -> str | None:
     """What the model predicts: a class of the text or of each token, an answer, masked or next; None: another head."""
     from transformers.models.auto import modeling_auto

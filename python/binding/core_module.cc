@@ -128,7 +128,8 @@ Report explain_arrays(const ArrayList& attention, const ArrayList& contributions
 }
 
 void note_rows(const ExplainOptions& options, const ZeroRows& zeros, Report& report) {
-  if (options.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
+  if (options.any_weights && report.settings.mixing == Mixing::kAttention)
+    report.notes.emplace_back(NoteCode::kAnyWeights);
   note_zero_rows(zeros, report.notes);
 }
 

@@ -19,6 +19,7 @@
 #include "attnflow/graph/layer_terms.h"
 #include "python/binding/arrays.h"
 #include "python/binding/errors.h"
+#include "python/binding/work.h"
 
 namespace attnflow::python {
 namespace {
@@ -36,9 +37,9 @@ Tensor<float> rest_of(const GivenRest& rest, TensorView<const float> rows) {
     const auto made = nb::cast<Floats>(rest(given));
     const TensorView<const float> view = view_of<float>(made);
     return {view.shape(), {view.span().begin(), view.span().end()}};
-  } catch (nb::python_error& error) {  // which must not leave a thread of the library
+  } catch (nb::python_error& error) {
     throw_own_error(error);
-    throw Error(ErrorKind::kOther, error.what());
+    throw PassingThrough{std::current_exception()};
   }
 }
 

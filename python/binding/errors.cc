@@ -9,6 +9,7 @@
 
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/base/error.h"
+#include "python/binding/work.h"
 
 namespace attnflow::python {
 namespace {
@@ -42,6 +43,12 @@ void raise(const std::exception_ptr& exception, void*) {
     const nb::object type = nb::module_::import_("attnflow.errors").attr("Error");
     const nb::object raised = type(text, nb::arg("kind") = kind_name(error.kind()));
     PyErr_SetObject(type.ptr(), raised.ptr());
+  } catch (const PassingThrough& passing) {
+    try {
+      std::rethrow_exception(passing.raised);
+    } catch (nb::python_error& error) {
+      error.restore();
+    }
   }
 }
 

@@ -188,12 +188,14 @@ struct LayerSink : Handover {
       : sink(to), options(checks), zeros(found) {}
 
   // [head, query, key] of all queries. `divide`: rows that half precision rounded are divided by their sums.
-  void layer(std::size_t number, const Floats& attention, bool divide) {
+  // `check`: other rows must sum to 1.
+  void layer(std::size_t number, const Floats& attention, bool divide, bool check) {
     guarded([&] {
       const nb::gil_scoped_release released;
       const TensorView<const float> given = view_of<float>(attention);
       ExplainOptions asked = options;
       asked.renormalize = asked.renormalize || divide;
+      asked.any_weights = asked.any_weights || (!check && !asked.renormalize);
       const Tensor<float> rows = checked_layer(given, number, "attention", asked, zeros);
       sink.layer(number, 0, rows.empty() ? given : std::as_const(rows).view());
     });
@@ -352,11 +354,13 @@ std::vector<Tensor<float>> PythonText<Base>::logits_of_each(std::span<const Text
                                                             const BatchOptions& options) {
   std::vector<Tensor<float>> all;
   while (all.size() < inputs.size()) {
+    const std::size_t most = std::max<std::size_t>(1, BatchOptions().max_tokens / inputs[all.size()].ids.size());
+    const std::size_t some = std::min(most, inputs.size() - all.size());
     if (options.stop_token.stop_requested()) throw Cancelled();
     this->backend().call([&](const nb::object& backend) {
       std::vector<std::vector<std::int64_t>> ids;
       std::vector<std::vector<std::int64_t>> types;
-      for (const TextInput& input : inputs.subspan(all.size())) {
+      for (const TextInput& input : inputs.subspan(all.size(), some)) {
         ids.push_back(input.ids);
         types.push_back(input.type_ids);
       }
@@ -510,7 +514,7 @@ std::unique_ptr<AttentionReplay> PythonDecoder::run_for_replay(std::span<const s
 void bind_text_model(nb::module_& module) {
   nb::class_<LayerSink>(module, "LayerSink")
       .def_prop_ro("wants_terms", [](const LayerSink& layers) { return layers.sink.wants_terms(); })
-      .def("layer", &LayerSink::layer, nb::arg("number"), nb::arg("attention"), nb::arg("divide"))
+      .def("layer", &LayerSink::layer, nb::arg("number"), nb::arg("attention"), nb::arg("divide"), nb::arg("check"))
       .def("terms", &LayerSink::terms, nb::arg("terms"));
   nb::class_<GradientSink>(module, "GradientSink")
       .def_prop_ro("wants_layers", [](const GradientSink& layers) { return layers.sink.wants_layers(); })

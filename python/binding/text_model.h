@@ -39,6 +39,7 @@ class PythonCodec : public TextCodec {
   std::optional<std::int64_t> mask_id() const override { return mask_; }
   std::optional<std::int64_t> unknown_id() const override { return unknown_; }
   std::optional<std::int64_t> padding_id() const override { return padding_; }
+  std::optional<std::int64_t> end_id() const override { return std::nullopt; }  // one of those that is_end() knows
   std::string spelled(std::int64_t id) const override;
   std::string readable(std::int64_t id) const override;
   std::string bytes(std::int64_t id) const override;

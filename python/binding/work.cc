@@ -33,6 +33,8 @@ bool Caller::serve() {
   try {
     const nb::gil_scoped_acquire acquired;
     (*asked)();
+  } catch (nb::python_error&) {
+    thrown = std::make_exception_ptr(PassingThrough{std::current_exception()});
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -95,7 +97,11 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
     ended.wait();
   }
   if (of_python) std::rethrow_exception(of_python);
-  ended.get();
+  try {
+    ended.get();
+  } catch (const PassingThrough& passing) {
+    std::rethrow_exception(passing.raised);
+  }
 }
 
 }  // namespace attnflow::python

@@ -18,6 +18,11 @@ namespace attnflow::python {
 // Called with the work done and the total.
 using Progress = nanobind::typed<nanobind::callable, void(std::size_t, std::size_t)>;
 
+// What Python raised in work of the library, which it must not take for an error of its own: it is no std::exception.
+struct PassingThrough {
+  std::exception_ptr raised;
+};
+
 // The thread that waits for work. The work may give it functions that need Python: what holds for that thread alone
 // (autocast, hooks, Ctrl-C) then holds for them.
 class Caller {

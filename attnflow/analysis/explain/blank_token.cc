@@ -43,6 +43,7 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
     if (!found) found = known(tokenizer.mask_id());
     if (!found && info.causal) {
       found = known(tokenizer.padding_id());
+      if (!found) found = known(tokenizer.end_id());
       if (!found) found = first_end(tokenizer);
     }
   }

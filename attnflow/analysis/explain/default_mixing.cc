@@ -16,6 +16,9 @@ bool can_prepare(Gradients<Input>* gradients) {
     return true;
   } catch (const Cancelled&) {
     throw;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUsage) throw;
+    return false;
   } catch (const std::exception&) {  // a family that cannot be converted, no room: nobody asked for gradients
     return false;
   }
