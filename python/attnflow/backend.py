@@ -8,27 +8,26 @@ of it. The answers come from hooks and from the exchanged attention function (at
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from typing import Any
 
-from attnflow import _core, edges
+from attnflow import _core
 from attnflow.anatomy import layers_found, made_of, same_parts
 from attnflow.capture import capture_with, has_sinks, shape_alone, text_config
-from attnflow.edges import LayerGradient, Run, Watch
-from attnflow.errors import Error, bad_input, unsupported
-from attnflow.inputs import Given
+from attnflow.edges import Run, Watch
+from attnflow.errors import Error, unsupported
 from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_number
 from attnflow.joint_pass import JointPass, decoder_parts
 from attnflow.layers import LayerParts
+from attnflow.model_inputs import inputs_of_ids, model_name, positions, row_of
+from attnflow.one_pass import OnePass, same_input
 from attnflow.text import (
     CLASSES,
     Encoded,
-    encode,
-    encode_ids,
     head_of,
     label_of,
     numbers,
@@ -134,7 +133,7 @@ class Backend:
         self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
         self.image: Any = None
         self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
-        self._pass: _Pass | JointPass | None = None
+        self._pass: OnePass | JointPass | None = None
         self._found_causal: bool | None = None
 
     # What the library reads once.
@@ -186,7 +185,7 @@ class Backend:
             if self.image is None and len(self.tokens) < 2:
                 return True  # for one token it is the same
             try:
-                made = _Pass(self.model, self._known_layers(), self._own_inputs(), None, False)
+                made = OnePass(self.model, self._known_layers(), self._own_inputs(), None, False)
                 _, gradient = made.backward(lambda output: output.logits[0].square().sum())
                 kept = not bool(gradient[0, self._leading :].abs().max() > 0)
             except Error as error:
@@ -484,15 +483,15 @@ class Backend:
             for one in (methods.split(",") if isinstance(methods, str) else methods)
         )
 
-    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool) -> _Pass | JointPass:
+    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool) -> OnePass | JointPass:
         inputs = self._inputs(ids, types)
         if self.is_joint:
             return JointPass(self.model, inputs, ids, by_rules)
-        return _Pass(self.model, self._known_layers(), inputs, ids, by_rules)
+        return OnePass(self.model, self._known_layers(), inputs, ids, by_rules)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
         made, self._pass = self._pass, None
-        if made is None or not _same_input(made.ids, ids) or made.by_rules != by_rules:
+        if made is None or not same_input(made.ids, ids) or made.by_rules != by_rules:
             made = self._forward(ids, types, by_rules)
         self._watches = False  # what follows runs other inputs, or none
         _, row = made.backward(partial(self._score, target=target))
@@ -517,7 +516,7 @@ class Backend:
         made = (
             JointPass(self.model, inputs, ids, by_rules)
             if self.is_joint
-            else _Pass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
+            else OnePass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
         )
         value, row = made.backward(partial(self._score, target=target))
         with closing(made.layers(row)) as layers:
@@ -544,77 +543,6 @@ class Backend:
         return value
 
 
-def _same_input(a: Any, b: Any) -> bool:
-    """Of token ids, or pixels."""
-    return a == b if isinstance(a, list) else a.shape == b.shape and bool((a == b).all())
-
-
-class _Pass:
-    """One run of a model whose layers are run once more, from the top down, each with its own graph.
-
-    Only the layers' inputs are kept. embedding: [token, hidden], put in place of the first layer's input.
-    """
-
-    def __init__(
-        self, model: Any, known: Any, inputs: dict[str, Any], ids: Any, by_rules: bool, embedding: Any = None
-    ) -> None:
-        from attnflow.attnlrp import rules
-
-        self._model, self._rules = model, partial(rules, model, by_rules)
-        self.ids, self.by_rules = ids, by_rules
-        if "use_cache" in signature(model.forward).parameters:
-            inputs = inputs | {"use_cache": False}  # layers run twice
-        top: list[Any] = []  # the output of the last layer, a leaf
-
-        def finished(run: Run) -> None:
-            if self._is_forward:
-                run.forget()
-
-        self._is_forward = True
-        self._watch = Watch(known, finished)
-        # capture_with() comes first: one capture at a time keeps two threads from changing the same model's parameters.
-        with ExitStack() as stack:
-            captured = stack.enter_context(capture_with(model, shape_alone, see=self._watch.see))
-            stack.enter_context(self._rules())
-            if embedding is not None:  # first, so that the other hooks see it
-                stack.callback(self._watch.replace_input(embedding))
-            stack.enter_context(self._watch.hooks())
-            stack.callback(self._watch.cut_top(top))
-            stack.enter_context(captured.seeing())
-            self.output = model(**inputs)
-        self._is_forward = False
-        self._watch.check_calls(captured)
-        self.top = self._watch.one_top(top)
-
-    def backward(self, score: Callable[[Any], Any]) -> tuple[float, Any]:
-        """The score of the output, and its gradient at the output of the last layer."""
-        import torch
-
-        inference_mode: Any = torch.inference_mode  # which has no types
-        with inference_mode(False), torch.enable_grad():
-            value = score(self.output)
-            (gradient,) = torch.autograd.grad(value, [self.top])
-        return float(value.detach()), gradient
-
-    def layers(self, gradient: Any) -> Generator[LayerGradient, None, None]:
-        """The layers from the top down, by the gradient at the output of the last."""
-        with ExitStack() as stack:
-            captured = stack.enter_context(capture_with(self._model, lambda *_: None, see=self._watch.see))
-            stack.enter_context(self._rules())
-            stack.enter_context(self._watch.hooks())
-            stack.enter_context(captured.seeing())
-            for run in reversed(self._watch.runs):
-                self._watch.again = run
-                layer = edges.back(run, gradient, self.by_rules)
-                gradient = layer.gradient
-                self.lowest = layer.x[0], gradient[0]
-                yield layer
-
-    def all_tokens(self, of_tokens: Any) -> Any:
-        """[token, hidden]"""
-        return of_tokens[0]
-
-
 def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tuple[Any, LayerParts]]:
     """The model's layers; refuses those that a mixing is not defined for."""
     found = layers_found(model, inputs)
@@ -626,68 +554,3 @@ def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tupl
                 f"BERT, found layer {without[0]} without; choose mixing norm or alti"
             )
     return found
-
-
-def row_of(model: Any, ids: Sequence[int]) -> Any:
-    """Token ids as a batch of one, on the model's device."""
-    import torch
-
-    return torch.tensor([list(ids)], device=next(model.parameters()).device)
-
-
-def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
-    """Token ids of one text as the model's input, without padding."""
-    row = row_of(model, ids)
-    return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
-
-
-def model_name(model: Any) -> str:
-    return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
-
-
-def positions(model: Any) -> int | None:
-    """The number of positions that the model declares, if any."""
-    import torch
-
-    most = getattr(text_config(model), "max_position_embeddings", None)
-    if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
-        return None
-    for name, module in model.named_modules():
-        # As in RoBERTa, positions start after that of padding.
-        if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
-            if module.padding_idx is not None:
-                most = min(most, module.num_embeddings - module.padding_idx - 1)
-    return most
-
-
-def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
-    """The tokens of an input, checked against the model."""
-    if given.ids is not None:
-        check_ids(model, given.ids)
-        return encode_ids(tokenizer, given.ids, given.types)
-    found = encode(tokenizer, given.text, pair=given.pair)
-    check_ids(model, found.ids)
-    if found.texts and not any(place for _, places in found.texts for place in places):
-        raise bad_input("expected text with at least one token, found none (empty or only whitespace)")
-    return found
-
-
-def check_ids(model: Any, ids: Sequence[int]) -> None:
-    if not ids:
-        raise bad_input("expected text with at least one token, found none")
-    if min(ids) < 0:
-        raise bad_input(
-            f"expected token ids from 0, found {min(ids)}; labels mark what is ignored by negative ids: pass input_ids"
-        )
-    vocabulary = model.get_input_embeddings().weight.shape[0]
-    if max(ids) >= vocabulary:
-        raise bad_input(
-            f"expected tokens of the model, whose vocabulary has {vocabulary}, found {max(ids)}; the tokenizer belongs to "
-            "another model"
-        )
-    most = positions(model)
-    if most is not None and len(ids) > most:
-        raise Error(
-            f"expected at most {most} tokens (the positions of the model), found {len(ids)}; shorten the text",
-            kind="input_too_long",
-        )

@@ -229,7 +229,7 @@ _OWN_MASK = re.compile(
 
 def _masks_beside_interface(model: Any) -> bool:
     """Whether a part of the model masks its attention only for attention functions that it knows by name."""
-    files = {kind.__module__ for part in model.modules() for kind in type(part).__mro__}
+    files = {kind.__module__ for own in set(map(type, model.modules())) for kind in own.__mro__}
     return any(_has_own_mask(file) for file in files if not file.startswith(("torch.", "builtins")))
 
 

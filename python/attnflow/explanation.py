@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Unpack, overload
 
 from attnflow import _core
-from attnflow.backend import Backend, begun_again, check_ids, encoded, layer_count
+from attnflow.backend import Backend, begun_again, layer_count
 from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, counted, describes_options
 from attnflow.inputs import Given, inputs_of, is_whole
 from attnflow.joint import is_encoder_decoder
+from attnflow.model_inputs import check_ids, encoded
 from attnflow.pictures import explain_picture, takes_pictures
 from attnflow.progress import progress_bar
 from attnflow.report import Report

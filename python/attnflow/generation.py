@@ -8,21 +8,13 @@ from functools import partial
 from typing import Any, Unpack
 
 from attnflow import _core
-from attnflow.backend import (
-    Backend,
-    begun_again,
-    check_ids,
-    encoded,
-    inputs_of_ids,
-    layer_count,
-    positions,
-    require_layers,
-)
+from attnflow.backend import Backend, begun_again, layer_count, require_layers
 from attnflow.capture import explained
 from attnflow.errors import Error, unsupported
 from attnflow.hints import GenerationOptions, counted, describes_options
 from attnflow.inputs import Given, inputs_of
 from attnflow.joint import is_encoder_decoder
+from attnflow.model_inputs import check_ids, encoded, inputs_of_ids, positions
 from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import Encoded, bytes_of, encode, require_words

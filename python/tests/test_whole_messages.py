@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from attnflow.backend import check_ids
+from attnflow.model_inputs import check_ids
 from support import random_attention
 
 import attnflow

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from attnflow import _core
-from attnflow.backend import model_name
 from attnflow.data.rows import Explainer, schema, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
+from attnflow.model_inputs import model_name
 
 if TYPE_CHECKING:
     import pyarrow

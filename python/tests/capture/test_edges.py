@@ -322,10 +322,7 @@ class Users(EdgesTest):
             mixings = ("alti", "relevance")
             expected = [saved.explain(mixing=mixing, **ask) for mixing in mixings]
             layers = layers_in(saved.model)
-            for module in (
-                *layers,
-                *(layer.get_submodule(path) for layer in layers for path in paths),
-            ):
+            for module in (*layers, *(layer.get_submodule(path) for layer in layers for path in paths)):
                 kind = type(module)
                 names = tuple(inspect.signature(module.forward).parameters)
 
@@ -465,11 +462,7 @@ class Users(EdgesTest):
         with torch.no_grad():
             logits = llama.model(ids).logits
         for fails in (False, True):
-            with mock.patch.object(
-                edges,
-                "back",
-                side_effect=RuntimeError("no") if fails else edges.back,
-            ):
+            with mock.patch.object(edges, "back", side_effect=RuntimeError("no") if fails else edges.back):
                 try:
                     inference_mode: Any = torch.inference_mode
                     with inference_mode():
@@ -529,10 +522,7 @@ class Users(EdgesTest):
             self.assertFalse(any(parameter.requires_grad for parameter in llama.model.parameters()))
             return make(*given)
 
-        with (
-            mock.patch.object(attnlrp, "rules", watched),
-            mock.patch.object(edges, "back", beside),
-        ):
+        with mock.patch.object(attnlrp, "rules", watched), mock.patch.object(edges, "back", beside):
             llama.explain(**ask)
         self.assertEqual(entered, [True] * 4)  # forward and back
         self.assertEqual(len(refused), len(llama.model.model.layers))

@@ -67,10 +67,7 @@ class SameAsProgram(PackageTest):
         if expected is None:
             self.assertIsNone(found)
             return
-        for one, other in (
-            (found, expected),
-            (found.get("against", {}), expected.get("against", {})),
-        ):
+        for one, other in ((found, expected), (found.get("against", {}), expected.get("against", {}))):
             self.assertEqual(one.keys(), other.keys())
             for key, value in other.items():
                 if isinstance(value, float):
@@ -115,9 +112,7 @@ class SameAsProgram(PackageTest):
 
     def test_methods_without_layers(self) -> None:
         report = self.check(
-            "llama_grouped",
-            tokens=3,
-            method=["rollout", "attnlrp", "blank-out", "integrated-gradients"],
+            "llama_grouped", tokens=3, method=["rollout", "attnlrp", "blank-out", "integrated-gradients"]
         )
         program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
         for method, values in program.scores.items():
@@ -205,11 +200,7 @@ class Generate(PackageTest):
         for name in ("llama_grouped", "gpt2_tied"):
             tokenizer = loaded(name)[1]
             ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-            self.assertEqual(
-                b"".join(bytes_of(tokenizer, token) for token in ids).decode().strip(),
-                text,
-                name,
-            )
+            self.assertEqual(b"".join(bytes_of(tokenizer, token) for token in ids).decode().strip(), text, name)
 
     def test_refusals(self) -> None:
         """Before the model runs."""
@@ -219,10 +210,7 @@ class Generate(PackageTest):
             ("discard", {"discard": 0.5}),
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
             ("expected method raw", {"heads": 1, "method": "rollout"}),
-            (
-                "globenc: expected layers with a norm after .* found layer 1 without",
-                {"mixing": "globenc"},
-            ),
+            ("globenc: expected layers with a norm after .* found layer 1 without", {"mixing": "globenc"}),
             (
                 "receptive-field: expected mixing attention, value-zeroing",
                 {"mixing": "alti", "normalize": "receptive-field"},
