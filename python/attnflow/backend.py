@@ -118,6 +118,14 @@ def _is_impossible(error: Exception) -> bool:
     return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
 
 
+@dataclass(frozen=True)
+class OwnHead:
+    """A classifier of the caller's own over a model's output: a function that gives logits [text, class]."""
+
+    logits: Callable[[Any], Any]
+    labels: tuple[str, ...] = ()
+
+
 class Backend:
     """A model with one text that its tokenizer has read; of an encoder-decoder `parts` are source and target.
 
@@ -125,11 +133,24 @@ class Backend:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, parts: Sequence[Encoded], asked: dict[str, Any], facts: dict[str, Any]
+        self,
+        model: Any,
+        tokenizer: Any,
+        parts: Sequence[Encoded],
+        asked: dict[str, Any],
+        facts: dict[str, Any],
+        own: OwnHead | None = None,
     ) -> None:
-        self.model, self.tokenizer, self.parts, self.asked, self.facts = (model, tokenizer, parts, asked, facts)
+        self.model, self.tokenizer, self.parts, self.asked, self.facts, self.own = (
+            model,
+            tokenizer,
+            parts,
+            asked,
+            facts,
+            own,
+        )
         self.is_joint = is_encoder_decoder(model)
-        self.head = head_of(model)
+        self.head = head_of(model) if own is None else "classification"
         self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
         self.image: Any = None
         self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
@@ -143,7 +164,6 @@ class Backend:
         model = self.model
         config = model.config
         inner = text_config(model)
-        labels = [label_of(model)(label) for label in range(int(config.num_labels))] if self._has_classes else []
         return Info(
             name=model_name(model),
             architecture=str(config.model_type),
@@ -155,14 +175,37 @@ class Backend:
             causal=self._is_causal(),
             norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
             head=self.head or "none",
-            labels=labels,
+            labels=self._labels() if self._has_classes else [],
             classifies_first_token=self._reads_first_token(),
-            multi_label=config.problem_type == "multi_label_classification" if self._has_classes else False,
+            multi_label=self.own is None and self._has_classes and config.problem_type == "multi_label_classification",
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
             parameters=sum(parameter.numel() for parameter in model.parameters()),
             image=self.image,
             joint=self._joint() if self.is_joint else None,
         )
+
+    def _labels(self) -> list[str]:
+        import torch
+
+        if self.own is None:
+            return [label_of(self.model)(label) for label in range(int(self.model.config.num_labels))]
+        with torch.no_grad():
+            count = self._class_logits(self.model(**self._own_inputs())).shape[1]
+        if self.own.labels and len(self.own.labels) != count:
+            raise Error(f"labels: expected a label for each of {count} classes, found {len(self.own.labels)}")
+        return list(self.own.labels) or [f"LABEL_{label}" for label in range(count)]
+
+    def _class_logits(self, output: Any) -> Any:
+        """[text, class]"""
+        import torch
+
+        found = output.logits if self.own is None else self.own.logits(output)
+        if self.own is not None and not (
+            isinstance(found, torch.Tensor) and found.dim() == 2 and found.is_floating_point()
+        ):
+            what = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+            raise Error(f"head: expected a function that gives logits [text, class], found {what}")
+        return found
 
     def _joint(self) -> tuple[int, int, int]:
         encoder, decoder = declared_layers(self.model)
@@ -178,7 +221,8 @@ class Backend:
         """Whether an encoder's class is read from its first token alone, not from a mean: found by a gradient."""
         if self.head != "classification" or self.asked.get("mixing") not in (None, "auto") or self._is_causal():
             return True
-        key = [*made_of(self.model)[1:], getattr(self.model.config, "classifier_pooling", None)]
+        own = None if self.own is None else self.own.logits
+        key = [*made_of(self.model)[1:], getattr(self.model.config, "classifier_pooling", None), own]
         known = _reads_first.get(self.model)
         kept = known[1] if known is not None and same_parts(known[0], key) else None
         if kept is None:
@@ -186,7 +230,7 @@ class Backend:
                 return True  # for one token it is the same
             try:
                 made = OnePass(self.model, self._known_layers(), self._own_inputs(), None, False)
-                _, gradient = made.backward(lambda output: output.logits[0].square().sum())
+                _, gradient = made.backward(lambda output: self._class_logits(output)[0].square().sum())
                 kept = not bool(gradient[0, self._leading :].abs().max() > 0)
             except Error as error:
                 if error.kind != "unsupported_model":
@@ -319,6 +363,8 @@ class Backend:
             return None
         if self.head == "answer":
             return numbers(torch.stack([output.start_logits[0], output.end_logits[0]]))
+        if self.own is not None:
+            return numbers(self._class_logits(output)[0])
         logits = getattr(output, "logits", None)
         dimensions = 2 if self.head == "classification" else 3
         if logits is None or logits.dim() != dimensions:
@@ -422,16 +468,18 @@ class Backend:
             output = self.model(**({key: one for key, one in inputs.items() if key not in rest} | rest))
         if self.head == "answer":
             logits = output.start_logits
+        elif position is None or self.head == "classification":
+            logits = self._class_logits(output)
         else:
-            logits = (
-                output.logits
-                if position is None or self.head == "classification"
-                else output.logits[:, position - self.source]
-            )
+            logits = output.logits[:, position - self.source]
         return [numbers(row) for row in logits]
 
     def _at_once(self, tokens: int) -> int:
-        if getattr(self.model.config, "pad_token_id", None) is None and self.head == "classification":
+        if (
+            getattr(self.model.config, "pad_token_id", None) is None
+            and self.head == "classification"
+            and self.own is None
+        ):
             return 1  # transformers refuses more of decoders
         return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * self.vocabulary))))
 
@@ -529,7 +577,7 @@ class Backend:
         if self.head == "answer":
             logits = output.start_logits[0]
         elif self.head == "classification":
-            logits = output.logits[0]
+            logits = self._class_logits(output)[0]
         else:
             last = output.logits.shape[1] - 1
             logits = output.logits[0, last if position is None else position - self.source]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack, overload
 
 from attnflow import _core
-from attnflow.backend import Backend, begun_again, layer_count
+from attnflow.backend import Backend, OwnHead, begun_again, layer_count
 from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, counted, describes_options
@@ -27,6 +27,8 @@ def explain(
     *,
     target_text: str | None = None,
     check: bool | None = None,
+    head: Callable[[Any], Any] | None = None,
+    labels: Sequence[str] = (),
     **options: Unpack[TextOptions],
 ) -> Report: ...
 @overload
@@ -37,6 +39,8 @@ def explain(
     *,
     target_text: Sequence[str] | None = None,
     check: bool | None = None,
+    head: Callable[[Any], Any] | None = None,
+    labels: Sequence[str] = (),
     **options: Unpack[TextOptions],
 ) -> list[Report]: ...
 @overload
@@ -47,6 +51,8 @@ def explain(
     *,
     target_text: str | Sequence[str] | None = None,
     check: bool | None = None,
+    head: Callable[[Any], Any] | None = None,
+    labels: Sequence[str] = (),
     **options: Unpack[TextOptions],
 ) -> Any: ...
 @describes_options("explain")
@@ -57,6 +63,8 @@ def explain(
     *,
     target_text: str | Sequence[str] | None = None,
     check: bool | None = None,
+    head: Callable[[Any], Any] | None = None,
+    labels: Sequence[str] = (),
     **options: Unpack[TextOptions],
 ) -> Any:
     """What each output of a loaded Transformers model depends on in a text, as a report; for several texts, a report
@@ -68,9 +76,14 @@ def explain(
     target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
         otherwise.
+    head, labels: a classifier of your own: a function from the model's output to logits [text, class], and its classes'
+        names. With it the model may have no head, or another one.
     check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is
         made at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
+    if head is not None and not callable(head):
+        raise Error(f"head: expected a function from the model's output to logits, found {type(head).__name__}")
+    own = None if head is None else OwnHead(head, tuple(map(str, labels)))
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}")
     model = explained(model)
@@ -88,7 +101,7 @@ def explain(
         if not listed or len(targets) != len(given) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(given)} texts, one for each text")
     pairs = zip(given, targets, strict=True)
-    reports = [_explain_text(model, tokenizer, one, target, check, options) for one, target in pairs]
+    reports = [_explain_text(model, tokenizer, one, target, check, options, own) for one, target in pairs]
     return reports[0] if is_one else reports
 
 
@@ -150,9 +163,16 @@ def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def _explain_text(
-    model: Any, tokenizer: Any, given: Given, target_text: str | None, check: bool | None, options: TextOptions
+    model: Any,
+    tokenizer: Any,
+    given: Given,
+    target_text: str | None,
+    check: bool | None,
+    options: TextOptions,
+    own: OwnHead | None,
 ) -> Report:
-    asked = _by_number(dict(options), "" if head_of(model) in CLASSES else "id:")
+    of_classes = own is not None or head_of(model) in CLASSES
+    asked = _by_number(dict(options), "" if of_classes else "id:")
     _core.check_model_options(counted(asked, layer_count(model)))
     if asked.get("words"):
         require_words(tokenizer)
@@ -163,19 +183,21 @@ def _explain_text(
     mixing = asked.get("mixing") or "auto"
     if is_joint and _core.mixing_info(mixing).needs == "terms":
         raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
-    if check:
+    if check and own is None:
         _require_check(model)
     parts = _parts(model, tokenizer, given, target_text)
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
-    return _checked(Report(_explained(model, tokenizer, parts, asked, _when(check))), check)
+    return _checked(Report(_explained(model, tokenizer, parts, asked, _when(check), own)), check)
 
 
-def _explained(model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str, Any], check: str) -> _core.Report:
+def _explained(
+    model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str, Any], check: str, own: OwnHead | None
+) -> _core.Report:
     def explain(facts: dict[str, Any]) -> _core.Report:
         with progress_bar() as progress:
-            return _core.explain_model(Backend(model, tokenizer, parts, asked, facts), asked, check, progress)
+            return _core.explain_model(Backend(model, tokenizer, parts, asked, facts, own), asked, check, progress)
 
     report: _core.Report = begun_again(model, asked, explain)
     return report

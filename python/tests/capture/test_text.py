@@ -241,6 +241,42 @@ class Text(PackageTest):
         self.assertEqual(json.loads(report.to_json())["predictions"], [])
 
 
+class OwnHeads(PackageTest):
+    """A classifier of the caller's own over a model without a head."""
+
+    def test_is_the_model_with_that_head(self) -> None:
+        whole, tokenizer = loaded("bert_classification")
+        body, classify = whole.bert, torch.nn.Sequential(whole.dropout, whole.classifier)
+
+        def head(output: Any) -> Any:
+            return classify(output.pooler_output)
+
+        labels = list(whole.config.id2label.values())
+        ask: dict[str, Any] = {"method": "rollout,attnlrp,blank-out", "check": True}
+        expected = attnflow.explain(whole, tokenizer, "the key to the cabinets", **ask)
+        found = attnflow.explain(body, tokenizer, "the key to the cabinets", head=head, labels=labels, **ask)
+        self.assertEqual(found.settings, expected.settings)
+        self.assertEqual(found.predictions[0].choices[0][0], expected.predictions[0].choices[0][0])
+        np.testing.assert_allclose(found.rollout, expected.rollout, atol=1e-6)
+        for method, values in expected.scores.items():
+            np.testing.assert_allclose(found.scores[method], values, atol=1e-5, err_msg=method)
+        assert found.agreement is not None
+
+        def mean(output: Any) -> Any:
+            return classify(output.last_hidden_state.mean(dim=1))
+
+        # A class that is not read from the first token has no relevance there.
+        by_mean = attnflow.explain(body, tokenizer, "the key", head=mean)
+        self.assertEqual(by_mean.settings["mixing"], "attention")
+        self.assertEqual(by_mean.predictions[0].choices[0][0][:6], "LABEL_")
+        with self.assertRaisesRegex(attnflow.Error, r"gives logits \[text, class\], found \[1, 4, 32\]|found \["):
+            attnflow.explain(body, tokenizer, "the key", head=lambda output: output.last_hidden_state)
+        with self.assertRaisesRegex(attnflow.Error, "labels: expected a label for each"):
+            attnflow.explain(body, tokenizer, "the key", head=head, labels=["a"])
+        with self.assertRaisesRegex(attnflow.Error, "head: expected a function"):
+            attnflow.explain(body, tokenizer, "the key", head=3)  # type: ignore[call-overload]
+
+
 class Target(PackageTest):
     def test_what_the_tokenizer_adds_behind_a_target_is_left_out(self) -> None:
         from attnflow.text import encode_target
