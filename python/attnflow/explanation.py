@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Unpack, overload
 
 from attnflow import _core
@@ -16,7 +17,7 @@ from attnflow.model_inputs import check_ids, encoded
 from attnflow.pictures import explain_picture, takes_pictures
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.text import CLASSES, Encoded, encode_target, head_of, require_words
+from attnflow.text import Encoded, encode_target, head_of, require_words
 
 
 @overload
@@ -91,6 +92,10 @@ def explain(
         if target_text is not None:
             raise Error("expected no target_text for a picture, found one")
         return _explain_pictures(model, tokenizer, text, check, dict(options))
+    if not callable(tokenizer):
+        raise Error(
+            f"tokenizer: expected the model's tokenizer (AutoTokenizer.from_pretrained(name)), found {type(tokenizer).__name__}"
+        )
     given, is_one = inputs_of(text, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
     if target_text is not None:
@@ -100,20 +105,33 @@ def explain(
         listed = is_one or not isinstance(target_text, str)
         if not listed or len(targets) != len(given) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(given)} texts, one for each text")
-    pairs = zip(given, targets, strict=True)
-    reports = [_explain_text(model, tokenizer, one, target, check, options, own) for one, target in pairs]
+    reports = []
+    for number, (one, target) in enumerate(zip(given, targets, strict=True)):
+        with _of_several("text", None if is_one else number):
+            reports.append(_explain_text(model, tokenizer, one, target, check, options, own))
     return reports[0] if is_one else reports
 
 
 def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | None, asked: dict[str, Any]) -> Any:
     asked = counted(_by_number(asked, ""), layer_count(model))
     _core.check_model_options(asked)
-    one = not isinstance(pictures, list | tuple)
-    reports = [
-        _checked(explain_picture(model, processor, picture, _when(check), asked), check)
-        for picture in ([pictures] if one else pictures)
-    ]
-    return reports[0] if one else reports
+    is_one = not isinstance(pictures, list | tuple)
+    reports = []
+    for number, picture in enumerate([pictures] if is_one else pictures):
+        with _of_several("picture", None if is_one else number):
+            reports.append(_checked(explain_picture(model, processor, picture, _when(check), asked), check))
+    return reports[0] if is_one else reports
+
+
+@contextmanager
+def _of_several(name: str, number: int | None) -> Iterator[None]:
+    """Errors say which of several inputs they are about."""
+    try:
+        yield
+    except Error as error:
+        if number is None or str(error).startswith(f"{name}["):
+            raise
+        raise Error(f"{name}[{number}]: {error}", kind=error.kind) from error
 
 
 def _checked(report: Report, check: bool | None) -> Report:
@@ -156,6 +174,12 @@ def _parts(model: Any, tokenizer: Any, given: Given, target_text: str | None) ->
     return parts
 
 
+def _without_position(asked: dict[str, Any]) -> dict[str, Any]:
+    """A position counted from the end is resolved once the tokens are known."""
+    output: Any = asked.get("output_token")
+    return asked | {"output_token": None} if is_whole(output) and int(output) < 0 else asked
+
+
 def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
     """Numbers for target and against, classes or tokens, get the prefix."""
     names = [name for name in ("target", "against") if is_whole(asked.get(name))]
@@ -171,9 +195,9 @@ def _explain_text(
     options: TextOptions,
     own: OwnHead | None,
 ) -> Report:
-    of_classes = own is not None or head_of(model) in CLASSES
-    asked = _by_number(dict(options), "" if of_classes else "id:")
-    _core.check_model_options(counted(asked, layer_count(model)))
+    of_tokens = own is None and head_of(model) in ("masked", "next")
+    asked = _by_number(dict(options), "id:" if of_tokens else "")
+    _core.check_model_options(_without_position(counted(asked, layer_count(model))))
     if asked.get("words"):
         require_words(tokenizer)
     is_joint = is_encoder_decoder(model)

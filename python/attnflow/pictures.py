@@ -136,7 +136,10 @@ def upright(picture: Any) -> Any:
     from PIL import Image, ImageOps
 
     if isinstance(picture, str | PathLike):
-        picture = Image.open(Path(picture))
+        try:
+            picture = Image.open(Path(picture))
+        except OSError as error:  # PIL's own errors are some
+            raise Error(f"expected the path of a picture, found {str(picture)!r}: {error}", kind="bad_input") from error
     elif (
         "numpy.ndarray" in kinds_of(picture)
         and picture.dtype == "uint8"

@@ -77,7 +77,7 @@ def _of_core(name: str, meaning: str, method: str | None = None) -> Any:
         value = getattr(report._core, name)
         if method is not None and value is None:
             raise Error(
-                f"expected values of {method}, found only {', '.join(report.methods)}; pass "
+                f"expected values of {method}, found only {', '.join([*report.methods, *report.scores])}; pass "
                 f"method={[*report.methods, method]!r}"
             )
         return value
@@ -116,6 +116,7 @@ class Report(Tabular):
         self._core = core
 
     tokens: list[str] = _of_core("tokens", "The input's tokens; empty texts where none were given.")
+    text: str = _of_core("text", "The text that was explained; empty without one.")
     special: list[bool] = _of_core(
         "special",
         "Whether each token is special ([CLS], padding, ...): special tokens are computed with but not ranked.",
@@ -198,6 +199,8 @@ class Report(Tabular):
         if matrices is None:
             raise Error("expected a report with the matrices of its layers, found one of rows alone")
         count = len(matrices)
+        if not hasattr(layer, "__index__"):
+            raise Error(f"layer: expected a layer from 1 to {count}, or from -{count} to -1, found {layer!r}")
         if not 1 <= (layer + count + 1 if layer < 0 else layer) <= count:
             raise Error(f"layer: expected a layer from 1 to {count}, or from -{count} to -1, found {layer}")
         matrix: NDArray[np.float64] = matrices[layer if layer < 0 else layer - 1]
@@ -206,24 +209,28 @@ class Report(Tabular):
     def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
         """The input tokens that the output token depends on most: position, text and value, the largest first.
 
-        method: by default flow, rollout or raw, the first of these that the report holds; else a method of `scores`.
-        Values of layers are those of the last one. Special tokens are not ranked.
+        method: by default flow, rollout or raw, the first of these that the report holds; else a method of `scores`,
+            whose values are signed: the largest argue for the prediction. Values of layers are those of the last one.
+            Special tokens and zeros are not ranked.
         """
         import numpy as np
 
+        known = [*(name for name in ("flow", "rollout", "raw") if name in self.methods), *self.scores]
         if method is None:
-            known = [
-                *(name for name in ("flow", "rollout", "raw") if name in self.methods),
-                *self.scores,
-            ]
             method = known[0]
+        if method not in known:
+            raise Error(f"method: expected one that the report holds ({', '.join(known)}), found {method!r}")
+        if not hasattr(count, "__index__") or count < 0:
+            raise Error(f"count: expected a whole number from 0, found {count!r}")
         if method in self.scores:
             row = self.scores[method][0]
         else:
-            outputs = self._axes(method)[1].tolist() if method in self.methods else []
-            at = self.output_token if self.output_token in outputs else outputs[0] if outputs else 0
+            outputs = self._axes(method)[1].tolist()
+            at = self.output_token if self.output_token in outputs else outputs[0]
             row = getattr(self, method)[-1, outputs.index(at)]
-        ranked = [int(token) for token in np.argsort(-row, kind="stable") if not self.special[token]]
+        ranked = [
+            int(token) for token in np.argsort(-row, kind="stable") if row[token] != 0 and not self.special[token]
+        ]
         return [(token, self.tokens[token], float(row[token])) for token in ranked[:count]]
 
     @property
@@ -307,7 +314,8 @@ class Report(Tabular):
         """The values as columns of equal length, one row for each layer, output token and input token.
 
         The columns are layer, output_token, output_text (for a generation, the token chosen there), input_token,
-        input_text, input_special, and one for each method. flow, flow_gap and flow_degenerate are missing (NaN, 255)
+        input_text, input_special, and one for each method; of methods without layers at the last layer, in the row of the
+        output token. flow, flow_gap and flow_degenerate are missing (NaN, 255)
         where flow was not computed, as are other methods at layers that only flow has.
         """
         import numpy as np
@@ -342,6 +350,14 @@ class Report(Tabular):
                 of_layers, of_outputs = self._axes(method)
                 spaced[np.ix_(np.searchsorted(layers, of_layers), np.searchsorted(outputs, of_outputs))] = values
                 columns[name] = spaced.reshape(-1)
+        for name, scores in self.scores.items():  # of the last layer, and where the prediction is made
+            spaced = np.full(shape, np.nan)
+            rows = np.arange(len(outputs)) if made is not None else np.searchsorted(outputs, [self.output_token])
+            if made is not None and len(scores) != len(outputs):
+                rows = np.searchsorted(outputs, self.output_tokens)
+            if len(rows) == len(scores) and rows.max(initial=-1) < len(outputs):
+                spaced[-1, rows] = scores
+            columns[name] = spaced.reshape(-1)
         return columns
 
     def __str__(self) -> str:

@@ -145,6 +145,7 @@ void bind_report(nb::module_& module) {
                      for (const InputToken& token : report.input.tokens) texts.push_back(text_of(token.text));
                      return texts;
                    })
+      .def_prop_ro("text", [](const Report& report) { return text_of(report.input.text); })
       .def_prop_ro("generated_text",
                    [](const Report& report) {
                      return report.generation ? std::optional(text_of(report.generation->text)) : std::nullopt;

@@ -122,7 +122,7 @@ class Joint(PackageTest):
             model, self.tokenizer, self.source, target_text=self.target, method="rollout,attnlrp,gradient-x-input"
         )
         self.assertEqual(gradients.scores["attnlrp"].shape, (1, n))
-        with self.assertRaisesRegex(attnflow.Error, "at the input's embeddings for an encoder-decoder"):
+        with self.assertRaisesRegex(attnflow.Error, "integrated-gradients: expected a model of one stack of layers"):
             attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="integrated-gradients")
 
     def test_a_damaged_layer_is_named(self) -> None:

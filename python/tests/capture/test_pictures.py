@@ -83,7 +83,11 @@ class Pictures(PackageTest):
 
     def test_refuses(self) -> None:
         _, model, processor = self.saved("vit_classification")
-        for given, words in ((3, "expected a picture: PIL's, an array"), (torch.zeros(3), "expected a picture")):
+        for given, words in (
+            (3, "expected a picture: PIL's, an array"),
+            (torch.zeros(3), "expected a picture"),
+            ("no.png", "expected the path of a picture, found .no.png."),
+        ):
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.explain(model, processor, given)
         with self.assertRaisesRegex(attnflow.Error, "expected the image processor of the model"):

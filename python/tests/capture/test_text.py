@@ -277,6 +277,42 @@ class OwnHeads(PackageTest):
             attnflow.explain(body, tokenizer, "the key", head=3)  # type: ignore[call-overload]
 
 
+class Surface(PackageTest):
+    def test_numbers_from_the_end_and_columns(self) -> None:
+        model, tokenizer = loaded()
+        ask: dict[str, Any] = {"method": "rollout,attnlrp", "check": False}
+        report = attnflow.explain(model, tokenizer, "the key [MASK]", output_token=-2, layers=-1, **ask)
+        self.assertEqual((report.output_token, report.layers.tolist()), (len(report.tokens) - 2, [2]))
+        self.assertEqual(report.text, "the key [MASK]")
+        columns = report.columns()
+        known = ~np.isnan(columns["attnlrp"])
+        np.testing.assert_array_equal(columns["attnlrp"][known], report.scores["attnlrp"][0])
+        self.assertEqual(set(columns["output_token"][known]), {report.output_token})
+        self.assertEqual(report.top(2, "attnlrp")[0][2], max(report.scores["attnlrp"][0][1:-1]))
+        for call, words in (
+            (lambda: report.top(3, "flow"), "expected one that the report holds \\(rollout, attnlrp\\), found 'flow'"),
+            (lambda: report.top(2.5), "count: expected a whole number"),  # type: ignore[arg-type]
+            (lambda: report.graph("last"), "expected a layer from 1 to 2"),  # type: ignore[arg-type]
+            (lambda: report.flow, "found only rollout, attnlrp"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                call()
+
+    def test_answers_by_position(self) -> None:
+        config = transformers.AutoConfig.from_pretrained(MODELS / "bert_masked_lm", num_labels=2)
+        torch.manual_seed(1)
+        model = transformers.BertForQuestionAnswering(config).eval()
+        report = attnflow.explain(model, loaded()[1], ("the key", "the keys are here"), target=6, check=False)
+        self.assertEqual((report.output_token, report.target.label if report.target else ""), (6, "s"))
+
+    def test_which_of_several_is_wrong(self) -> None:
+        model, tokenizer = loaded()
+        with self.assertRaisesRegex(attnflow.Error, r"^text\[1\]: expected text with at least one token"):
+            attnflow.explain(model, tokenizer, ["the key", ""], mixing="attention")
+        with self.assertRaisesRegex(attnflow.Error, "tokenizer: expected the model's tokenizer .* found NoneType"):
+            attnflow.explain(model, None, "the key")
+
+
 class Target(PackageTest):
     def test_what_the_tokenizer_adds_behind_a_target_is_left_out(self) -> None:
         from attnflow.text import encode_target
