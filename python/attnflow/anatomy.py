@@ -55,11 +55,15 @@ class _Seen:
 
 def made_of(model: Any) -> list[Any]:
     """What a cache of a model's layers depends on: modules, types of numbers, and what was registered."""
-    return [*model.modules(), *{parameter.dtype for parameter in model.parameters()}, *registrations()]
+    modules = list(model.modules())
+    types = sorted({str(parameter.dtype) for parameter in model.parameters()})
+    return [*modules, *map(type, modules), tuple(types), *registrations()]
 
 
 def same_parts(a: list[Any], b: list[Any]) -> bool:
-    return len(a) == len(b) and all(one is other for one, other in zip(a, b, strict=True))
+    return len(a) == len(b) and all(
+        one is other or (isinstance(one, tuple | str) and one == other) for one, other in zip(a, b, strict=True)
+    )
 
 
 # With what it was found in, whose modules are kept so that no other ones can pass for them.

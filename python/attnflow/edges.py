@@ -121,32 +121,25 @@ class Run:
 
     def _rest(self, rows: Any) -> Any:
         """The layer's output for y, each position separately."""
-        import numpy as np
         import torch
 
         given = torch.from_numpy(rows).to(device=self.x.device, dtype=self.x.dtype)
         with torch.no_grad():
             if self.parts.rest is not None:
                 return numbers(self.parts.rest(self.layer, given[None])[0])
-            # y = x + 0, as many rows at a time as the layer's other arguments are made for.
-            several = [self._without_attention(part) for part in given.split(self.x.shape[1])]
-            return np.concatenate([numbers(one) for one in several])
+            return numbers(self._without_attention(given))
 
     def _without_attention(self, rows: Any) -> Any:
-        """The layer's output for x, with nothing written by attention."""
-        import torch
-
-        missing = self.x.shape[1] - len(rows)
-        x = torch.cat([rows, rows[:1].expand(missing, -1)])[None] if missing else rows[None]
-        arguments, options = with_given_tensor(self.layer, self.arguments, self.options, x)
+        """The layer's output for x, with nothing written by attention: for y = x + 0, in one call."""
+        arguments, options = with_given_tensor(self.layer, self.arguments, self.options, rows[None])
         within = f"{self.parts.projection}.".startswith(f"{self.parts.attends}.")
         silent = [self.parts.attends] if within else [self.parts.attends, self.parts.projection]
         self.is_paused = True
         try:
             with _one_at_a_time, ExitStack() as stack:
                 for path in silent:
-                    stack.enter_context(_giving_zeros(_module(self.layer, path), self.gave[path]))
-                return first_of(self.layer(*arguments, **options))[0][: len(rows)]
+                    stack.enter_context(_giving_zeros(_module(self.layer, path), self.gave[path], len(rows)))
+                return first_of(self.layer(*arguments, **options))[0]
         finally:
             self.is_paused = False
 
@@ -347,11 +340,10 @@ _one_at_a_time = threading.Lock()
 
 
 @contextmanager
-def _giving_zeros(module: Any, output: Any) -> Iterator[None]:
-    """A module that gives zeros instead of an output."""
-    import torch
-
-    zeros = torch.zeros_like(first_of(output))
+def _giving_zeros(module: Any, output: Any, rows: int) -> Iterator[None]:
+    """A module that gives zeros instead of an output, for this number of tokens."""
+    like = first_of(output)
+    zeros = like.new_zeros(*like.shape[:-2], rows, like.shape[-1])
     silent = (zeros, *(None for _ in output[1:])) if isinstance(output, tuple) else zeros
     thread, usual = threading.get_ident(), module.forward
     own = vars(module).get("forward")  # of accelerate, for example
