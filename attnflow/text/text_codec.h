@@ -63,7 +63,8 @@ class TextCodec {
   // Always nothing for codecs without a table of pieces, such as that of a GGUF file.
   virtual std::optional<std::int64_t> token_to_id(std::string_view /*piece*/) const { return std::nullopt; }
   virtual std::optional<std::int64_t> mask_id() const = 0;
-  // The tokens that stand for what is unknown, for nothing at all and for the end; by default those with the usual names.
+  // The tokens that stand for what is unknown, for nothing at all and for the end; by default those with the usual
+  // names.
   virtual std::optional<std::int64_t> unknown_id() const { return first_of({"[UNK]", "<unk>"}); }
   virtual std::optional<std::int64_t> padding_id() const { return first_of({"[PAD]", "<pad>", "<|pad|>"}); }
   virtual std::optional<std::int64_t> end_id() const {

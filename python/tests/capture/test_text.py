@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unittest
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -289,12 +290,13 @@ class Surface(PackageTest):
         np.testing.assert_array_equal(columns["attnlrp"][known], report.scores["attnlrp"][0])
         self.assertEqual(set(columns["output_token"][known]), {report.output_token})
         self.assertEqual(report.top(2, "attnlrp")[0][2], max(report.scores["attnlrp"][0][1:-1]))
-        for call, words in (
+        wrong: list[tuple[Callable[[], object], str]] = [
             (lambda: report.top(3, "flow"), "expected one that the report holds \\(rollout, attnlrp\\), found 'flow'"),
-            (lambda: report.top(2.5), "count: expected a whole number"),  # type: ignore[arg-type]
-            (lambda: report.graph("last"), "expected a layer from 1 to 2"),  # type: ignore[arg-type]
+            (lambda: report.top(2.5), "count: expected a whole number"),
+            (lambda: report.graph("last"), "expected a layer from 1 to 2"),
             (lambda: report.flow, "found only rollout, attnlrp"),
-        ):
+        ]
+        for call, words in wrong:
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 call()
 
