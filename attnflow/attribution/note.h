@@ -82,6 +82,7 @@ enum class NoteCode : std::uint8_t {
   kGenerationRules,
   kGenerationSettingsLeft,
   kTokensGiven,
+  kNoPositionsLeft,
   kModelStopped,
   kInterrupted,
   kFlowInterrupted,

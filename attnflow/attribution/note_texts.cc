@@ -431,6 +431,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      generation_left_advice},
     {Code::kTokensGiven, "tokens-given", "tokens",
      "The generation starts with given tokens (--begin-with): {tokens}. The model chose the rest."},
+    {Code::kNoPositionsLeft, "no-positions-left", "tokens positions",
+     "The generation ended after {tokens} tokens, because the model has only {positions} positions."},
     {Code::kModelStopped, "model-stopped", "error", "The model stopped: {error}"},
     {Code::kInterrupted, "interrupted", "tokens", "Interrupted after {tokens} tokens."},
     {Code::kFlowInterrupted, "flow-interrupted", "", "Interrupted before flow was computed."},

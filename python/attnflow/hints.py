@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from inspect import signature
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attnflow import _core
@@ -50,7 +51,10 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
 
     def add(function: Function) -> Function:
         options = _core.described_options(asks)
-        lines = [f"    {name} ({kind}): {text}" for name, kind, text in options]
+        lines = [
+            fill(f"{name} ({kind}): {text}", 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+            for name, kind, text in options
+        ]
         described = "\n\n    Options, with the same meaning as in `attnflow explain`:\n\n" + "\n".join(lines) + "\n    "
         function.__doc__ = (function.__doc__ or "").rstrip() + described
         parameters = [name for name in signature(function).parameters if name != "options"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import unittest
@@ -10,6 +11,7 @@ from pathlib import Path
 from support import ROOT, PackageTest
 
 import attnflow
+from attnflow import _core
 
 
 class Types(PackageTest):
@@ -39,6 +41,19 @@ class Types(PackageTest):
         self.assertIn('user.py:5: error: Unexpected keyword argument "residuum"', found)
         self.assertIn("user.py:6: error:", found)
         self.assertNotIn("user.py:4", found)
+
+    def test_options_are_documented(self) -> None:
+        page = (ROOT / "docs" / "python.md").read_text().split("## Options\n")[1].split("\n## ")[0]
+        rows = {row.split("`")[1]: row.split(" | ")[1] for row in page.splitlines() if row.startswith("| `")}
+        named = {function: set(re.findall("`([a-z_]+)`", options)) for function, options in rows.items()}
+        named["explain()"] |= named["attribute()"]
+        for function, asks in (
+            ("attribute()", "attribute"),
+            ("explain()", "explain"),
+            ("explain_generation()", "generate"),
+        ):
+            with self.subTest(function):
+                self.assertEqual(named[function], {name for name, *_ in _core.described_options(asks)})
 
 
 if __name__ == "__main__":

@@ -481,6 +481,11 @@ void add_closing_notes(const ModelInfo& info, const RuledSampler& sampler, bool 
     for (Note& note : sampler.notes(generated, generation.stopped == "length")) report.notes.push_back(std::move(note));
   }
   if (generation.given > 0) report.notes.push_back({NoteCode::kTokensGiven, {{"tokens", generation.given}}});
+  const std::size_t positions = info.target ? info.target->max_tokens : info.max_tokens;
+  const std::size_t used = (info.target ? info.target->begin.size() : prompt_tokens) + generated;
+  if (generation.stopped == "context" && used >= positions) {
+    report.notes.push_back({NoteCode::kNoPositionsLeft, {{"tokens", generated}, {"positions", positions}}});
+  }
   for (Note& note : info.notes_for(prompt_tokens + generated)) report.notes.push_back(std::move(note));
   if (generation.stopped == "interrupted") report.notes.push_back({NoteCode::kInterrupted, {{"tokens", generated}}});
 }

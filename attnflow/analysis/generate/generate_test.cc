@@ -213,6 +213,7 @@ TEST(Generate, StopsWhereItShould) {
   report = generate(decoder, ByteCodec(), kPrompt, options);
   EXPECT_EQ(report.generation->stopped, "context");
   EXPECT_EQ(report.generation->tokens.size(), decoder.info().max_tokens - kPromptTokens + 1);
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kNoPositionsLeft));
 }
 
 TEST(Generate, BeginsWithTokensThatAreGiven) {
