@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from attnflow.capture import capture_with
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor
 from attnflow.layers import LayerParts, parts_of, registrations
+
+Found = TypeVar("Found")
 
 # Tokens that the model is run on: enough to tell a scale from a coincidence.
 _TOKENS = 6
@@ -53,21 +55,38 @@ class _Seen:
     calls: list[_Call] = field(default_factory=list)  # in the order in which they ended
 
 
-def made_of(model: Any) -> list[Any]:
-    """What a cache of a model's layers depends on: modules, types of numbers, and what was registered."""
+class FoundOnce(Generic[Found]):
+    """What was found in models, kept while their modules, types of numbers and registrations stay the same."""
+
+    def __init__(self) -> None:
+        # With what it was found in, whose modules are kept so that no other ones can pass for them.
+        self._kept: weakref.WeakKeyDictionary[Any, tuple[list[Any], Found]] = weakref.WeakKeyDictionary()
+
+    def of(self, model: Any, find: Callable[[], Found], *more: Any) -> Found:
+        """find(), unless it is known; `more` are other things that the answer depends on."""
+        anatomy = [*_anatomy(model), *more]
+        kept = self._kept.get(model)
+        if kept is not None and _same_parts(kept[0], anatomy):
+            return kept[1]
+        found = find()
+        self._kept[model] = (anatomy, found)
+        return found
+
+
+def _anatomy(model: Any) -> list[Any]:
     modules = list(model.modules())
     types = sorted({str(parameter.dtype) for parameter in model.parameters()})
-    return [*modules, *map(type, modules), tuple(types), *registrations()]
+    # Without the model itself, which is not kept.
+    return [*modules[1:], *map(type, modules), tuple(types), *registrations()]
 
 
-def same_parts(a: list[Any], b: list[Any]) -> bool:
+def _same_parts(a: list[Any], b: list[Any]) -> bool:
     return len(a) == len(b) and all(
         one is other or (isinstance(one, tuple | str) and one == other) for one, other in zip(a, b, strict=True)
     )
 
 
-# With what it was found in, whose modules are kept so that no other ones can pass for them.
-_found: weakref.WeakKeyDictionary[Any, tuple[list[Any], list[tuple[Any, LayerParts]]]] = weakref.WeakKeyDictionary()
+_layers: FoundOnce[list[tuple[Any, LayerParts]]] = FoundOnce()
 
 
 def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerParts]]:
@@ -75,19 +94,22 @@ def layers_found(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerPar
 
     inputs: a text's, of which the first tokens are run, once for each model.
     """
-    anatomy = made_of(model)[1:]  # without the model itself, which is not kept
-    kept = _found.get(model)
-    if kept is not None and same_parts(kept[0], anatomy):
-        return kept[1]
+    return _layers.of(model, partial(_find_layers, model, inputs))
+
+
+def _find_layers(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerParts]]:
     try:
-        made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 0)]
+        return [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 0)]
     except Error as error:
         try:  # the module of an outer list (T5, whose layers are lists of blocks)
-            made = [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 1)]
+            return [(seen.layer, _parts(seen)) for seen in _seen(model, inputs, 1)]
         except Error:
             raise error from None
-    _found[model] = (anatomy, made)
-    return made
+
+
+def first_tokens(inputs: dict[str, Any]) -> dict[str, Any]:
+    """As many tokens of a text as it takes to find the parts of layers."""
+    return {key: one[:, :_TOKENS] if one.dim() == 2 else one for key, one in inputs.items()}
 
 
 def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
@@ -110,7 +132,7 @@ def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
             raise _not_found(type(calls[-1].layer).__name__, "one call of attention in each layer", "several")
         calls[-1].mixed = output.detach().clone()
 
-    short = {key: one[:, :_TOKENS] if one.dim() == 2 else one for key, one in inputs.items()}
+    short = first_tokens(inputs)
     # First which modules are layers, then what happens in them.
     with capture_with(model, lambda *_: None, see=find) as captured, captured.seeing(), torch.no_grad():
         model(**short)
@@ -121,8 +143,7 @@ def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
             layer = model.get_submodule(name)
             stack.callback(before(layer, partial(_begin, calls, attention)))
             for path, module in layer.named_modules():
-                for remove in _recording(calls, path, module):
-                    stack.callback(remove)
+                stack.enter_context(recording(module, partial(_record, calls, path, module)))
         stack.enter_context(captured.seeing())
         stack.enter_context(torch.no_grad())
         model(**short)
@@ -140,8 +161,17 @@ def _numbered(path: str, outward: int) -> str | None:
     return ".".join(parts[: places[-1 - outward] + 1]) if len(places) > outward else None
 
 
-def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[[], None]]:
-    """Records the calls of a module in the layer that runs."""
+def _record(calls: list[_Seen], path: str, module: Any, given: Any, gave: Any) -> None:
+    """Records a call of a module in the layer that runs."""
+    if path == "":
+        calls[-1].x, calls[-1].o = given, gave
+    else:
+        calls[-1].calls.append(_Call(path, module, given, gave))
+
+
+@contextmanager
+def recording(module: Any, record: Callable[[Any, Any], None]) -> Iterator[None]:
+    """Calls record(given, gave) after each call of the module, with copies of its tensors; None where it has none."""
     given: list[Any] = []
 
     def start(_: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -151,14 +181,12 @@ def _recording(calls: list[_Seen], path: str, module: Any) -> Iterator[Callable[
             given.append(None)
 
     def end(_: Any, __: Any, ___: Any, output: Any) -> None:
-        call = _Call(path, module, given.pop(), tensor_of(output if isinstance(output, tuple) else [output]))
-        if path == "":
-            calls[-1].x, calls[-1].o = call.given, call.gave
-        else:
-            calls[-1].calls.append(call)
+        record(given.pop(), tensor_of(output if isinstance(output, tuple) else [output]))
 
-    yield before(module, start)
-    yield behind(module, end)
+    with ExitStack() as stack:
+        stack.callback(before(module, start))
+        stack.callback(behind(module, end))
+        yield
 
 
 def tensor_of(several: Any) -> Any:

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from attnflow.hooks import before, behind
 
 _PRODUCTS = {"matmul", "__matmul__", "bmm"}
-# What leaves the weights what they are.
+# Operations that leave the values of the weights unchanged.
 _SAME = {"dropout", "to", "type", "type_as", "float", "half", "bfloat16", "view", "reshape", "contiguous", "clone"}
 
 

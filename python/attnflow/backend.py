@@ -7,7 +7,6 @@ of it. The answers come from hooks and from the exchanged attention function (at
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from inspect import signature
 from typing import Any
 
 from attnflow import _core
-from attnflow.anatomy import layers_found, made_of, same_parts
+from attnflow.anatomy import FoundOnce, layers_found
 from attnflow.capture import capture_with, has_sinks, shape_alone, text_config
 from attnflow.edges import Run, Watch
 from attnflow.errors import Error, unsupported
@@ -44,7 +43,7 @@ _TOKENS = 4096
 _LOGITS = 2**26
 
 
-_reads_first: weakref.WeakKeyDictionary[Any, tuple[list[Any], bool]] = weakref.WeakKeyDictionary()
+_reads_first: FoundOnce[bool] = FoundOnce()
 
 
 @dataclass
@@ -157,7 +156,7 @@ class Backend:
         self._pass: OnePass | JointPass | None = None
         self._found_causal: bool | None = None
 
-    # What the library reads once.
+    # The library reads these once.
 
     @cached_property
     def info(self) -> Info:
@@ -221,23 +220,21 @@ class Backend:
         """Whether an encoder's class is read from its first token alone, not from a mean: found by a gradient."""
         if self.head != "classification" or self.asked.get("mixing") not in (None, "auto") or self._is_causal():
             return True
+        if self.image is None and len(self.tokens) < 2:
+            return True  # for one token it is the same
         own = None if self.own is None else self.own.logits
-        key = [*made_of(self.model)[1:], getattr(self.model.config, "classifier_pooling", None), own]
-        known = _reads_first.get(self.model)
-        kept = known[1] if known is not None and same_parts(known[0], key) else None
-        if kept is None:
-            if self.image is None and len(self.tokens) < 2:
-                return True  # for one token it is the same
-            try:
-                made = OnePass(self.model, self._known_layers(), self._own_inputs(), None, False)
-                _, gradient = made.backward(lambda output: self._class_logits(output)[0].square().sum())
-                kept = not bool(gradient[0, self._leading :].abs().max() > 0)
-            except Error as error:
-                if error.kind != "unsupported_model":
-                    raise
-                return True
-            _reads_first[self.model] = (key, kept)
-        return kept
+        pooling = getattr(self.model.config, "classifier_pooling", None)
+        try:
+            return _reads_first.of(self.model, self._find_first_token, pooling, own)
+        except Error as error:
+            if error.kind != "unsupported_model":
+                raise
+            return True
+
+    def _find_first_token(self) -> bool:
+        made = OnePass(self.model, self._known_layers(), self._own_inputs(), None, False)
+        _, gradient = made.backward(lambda output: self._class_logits(output)[0].square().sum())
+        return not bool(gradient[0, self._leading :].abs().max() > 0)
 
     def _heads(self) -> int:
         config = self.model.config
@@ -323,7 +320,7 @@ class Backend:
     def readable(self, token: int) -> str:
         return readable(self.tokenizer, token)
 
-    # What the library asks while it explains.
+    # The library calls these while it explains.
 
     def _inputs(self, ids: Sequence[int], types: Sequence[int]) -> dict[str, Any]:
         if not self.is_joint:
@@ -531,11 +528,11 @@ class Backend:
             for one in (methods.split(",") if isinstance(methods, str) else methods)
         )
 
-    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool) -> OnePass | JointPass:
+    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool, embedding: Any = None) -> OnePass | JointPass:
         inputs = self._inputs(ids, types)
         if self.is_joint:
             return JointPass(self.model, inputs, ids, by_rules)
-        return OnePass(self.model, self._known_layers(), inputs, ids, by_rules)
+        return OnePass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
         made, self._pass = self._pass, None
@@ -560,12 +557,7 @@ class Backend:
             raise unsupported(
                 "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
             )
-        inputs = self._inputs(ids, types)
-        made = (
-            JointPass(self.model, inputs, ids, by_rules)
-            if self.is_joint
-            else OnePass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
-        )
+        made = self._forward(ids, types, by_rules, embedding)
         value, row = made.backward(partial(self._score, target=target))
         with closing(made.layers(row)) as layers:
             for _ in layers:

@@ -374,6 +374,17 @@ def first_of(output: Any) -> Any:
     return output[0] if isinstance(output, tuple) else output
 
 
+def score_and_gradient(score: Callable[[Any], Any], output: Any, at: Any) -> tuple[float, Any]:
+    """The score of a model's output, and its gradient at the tensor `at`."""
+    import torch
+
+    inference_mode: Any = torch.inference_mode  # which has no types
+    with inference_mode(False), torch.enable_grad():
+        value = score(output)
+        (gradient,) = torch.autograd.grad(value, [at])
+    return float(value.detach()), gradient
+
+
 @dataclass
 class LayerGradient:
     """What a layer did, and a score's gradients in it (graph/attention_gradient_sink.h), with the batch's dimension."""

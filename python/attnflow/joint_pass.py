@@ -11,8 +11,7 @@ and in the encoder's layers it is the other way round. Only the layers' inputs a
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,13 +19,11 @@ from inspect import signature
 from typing import Any
 
 from attnflow import edges
-from attnflow.anatomy import layers_found, made_of, same, same_parts, scale_of, tensor_of
+from attnflow.anatomy import FoundOnce, first_tokens, layers_found, recording, same, scale_of
 from attnflow.capture import capture_with, shape_alone
-from attnflow.edges import Watch, first_of
+from attnflow.edges import Watch, first_of, score_and_gradient
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
-
-_TOKENS = 6
 
 
 @dataclass(frozen=True)
@@ -72,15 +69,15 @@ class _Seen:
     calls: list[tuple[str, Any, Any]] = field(default_factory=list)  # path, given, gave
 
 
-_found: weakref.WeakKeyDictionary[Any, tuple[list[Any], list[DecoderParts]]] = weakref.WeakKeyDictionary()
+_found: FoundOnce[list[DecoderParts]] = FoundOnce()
 
 
 def decoder_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
     """The decoder's layers, in order; found on the first tokens, once for each model."""
-    anatomy = made_of(model)[1:]
-    kept = _found.get(model)
-    if kept is not None and same_parts(kept[0], anatomy):
-        return kept[1]
+    return _found.of(model, partial(_find_parts, model, inputs))
+
+
+def _find_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
     import torch
 
     decoder = model.get_decoder()
@@ -97,39 +94,24 @@ def decoder_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
         layer = ".".join(path.split(".")[: numbers[0] + 1])
         layers.setdefault(layer, _Seen(decoder.get_submodule(layer))).mixed.append(output.detach().clone())
 
-    short = {key: one[:, :_TOKENS] if one.dim() == 2 else one for key, one in inputs.items()}
+    short = first_tokens(inputs)
     with capture_with(model, lambda *_: None, see=see) as captured, captured.seeing(), torch.no_grad():
         model(**short)
     with capture_with(model, lambda *_: None, see=lambda *_: None) as captured, ExitStack() as stack:
         for seen in layers.values():
             for path, module in seen.layer.named_modules():
-                for remove in _recording(seen, path, module):
-                    stack.callback(remove)
+                stack.enter_context(recording(module, partial(_record, seen, path)))
         stack.enter_context(captured.seeing())
         stack.enter_context(torch.no_grad())
         model(**short)
-    parts = [_parts(seen) for seen in layers.values()]
-    _found[model] = (anatomy, parts)
-    return parts
+    return [_parts(seen) for seen in layers.values()]
 
 
-def _recording(seen: _Seen, path: str, module: Any) -> Iterator[Callable[[], None]]:
-    given: list[Any] = []
-
-    def start(_: Any, arguments: Any, options: Any) -> None:
-        try:
-            given.append(given_tensor(module, arguments, options).detach().clone())
-        except Error:
-            given.append(None)
-
-    def end(_: Any, __: Any, ___: Any, output: Any) -> None:
-        if path == "":
-            seen.x = given.pop()
-        else:
-            seen.calls.append((path, given.pop(), tensor_of(output if isinstance(output, tuple) else [output])))
-
-    yield before(module, start)
-    yield behind(module, end)
+def _record(seen: _Seen, path: str, given: Any, gave: Any) -> None:
+    if path == "":
+        seen.x = given
+    else:
+        seen.calls.append((path, given, gave))
 
 
 def _parts(seen: _Seen) -> DecoderParts:
@@ -144,7 +126,7 @@ def _parts(seen: _Seen) -> DecoderParts:
     first = _outermost([call for call in seen.calls if scale_of(call[1], seen.x, written[0]) is not None])
     if first is None:
         raise _unlike(kind, "a module that is given the sum of x and what attention to the target writes", "none")
-    # What is given y_1 may be a norm that ends the block, or what follows.
+    # The module that is given y_1 may be a norm that ends the block, or the one that follows.
     alike = [call for call in seen.calls if same(call[1], first[1])]
     for from_first, streams in ((False, [first]), (True, [call for call in alike if call[2] is not None])):
         for path, given, gave in streams:
@@ -178,7 +160,7 @@ class _Run:
 
 
 class JointPass:
-    """One run of the model; see attnflow.backend._Pass."""
+    """One run of the model, used like attnflow.one_pass.OnePass."""
 
     def __init__(self, model: Any, inputs: dict[str, Any], ids: list[int], by_rules: bool) -> None:
         from attnflow.attnlrp import rules
@@ -234,13 +216,7 @@ class JointPass:
 
     def backward(self, score: Callable[[Any], Any]) -> tuple[float, Any]:
         """The score of the output, and its gradient at the output of the decoder's last layer."""
-        import torch
-
-        inference_mode: Any = torch.inference_mode  # which has no types
-        with inference_mode(False), torch.enable_grad():
-            value = score(self.output)
-            (gradient,) = torch.autograd.grad(value, [self.top])
-        return float(value.detach()), gradient
+        return score_and_gradient(score, self.output, self.top)
 
     def all_tokens(self, of_target: Any) -> Any:
         """[token, hidden]: nothing for those of the source."""

@@ -10,11 +10,11 @@ from typing import Any
 
 from attnflow import edges
 from attnflow.capture import capture_with, shape_alone
-from attnflow.edges import LayerGradient, Run, Watch
+from attnflow.edges import LayerGradient, Run, Watch, score_and_gradient
 
 
 def same_input(a: Any, b: Any) -> bool:
-    """Of token ids, or pixels."""
+    """Whether two inputs, each token ids or pixels, are equal."""
     return a == b if isinstance(a, list) else a.shape == b.shape and bool((a == b).all())
 
 
@@ -54,13 +54,7 @@ class OnePass:
 
     def backward(self, score: Callable[[Any], Any]) -> tuple[float, Any]:
         """The score of the output, and its gradient at the output of the last layer."""
-        import torch
-
-        inference_mode: Any = torch.inference_mode  # which has no types
-        with inference_mode(False), torch.enable_grad():
-            value = score(self.output)
-            (gradient,) = torch.autograd.grad(value, [self.top])
-        return float(value.detach()), gradient
+        return score_and_gradient(score, self.output, self.top)
 
     def layers(self, gradient: Any) -> Generator[LayerGradient, None, None]:
         """The layers from the top down, by the gradient at the output of the last."""

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -138,18 +139,29 @@ CheckWhen check_when(const std::string& name) {
   return name == "never" ? CheckWhen::kNever : CheckWhen::kIfCheap;
 }
 
-// What a loaded model (python/attnflow/backend.py) makes of its text. `check`: never, auto or always.
+// Runs `work`, which asks the loaded model, without the interpreter's lock; its options get progress and Ctrl-C.
+template <typename Options>
+void run_model(const nb::object& backend, Options& options, const std::function<void(const PythonBackend&)>& work,
+               const std::optional<Progress>& progress) {
+  run_without_lock(
+      [&](const ProgressFunction& tell, const std::stop_token& stop, Caller& caller) {
+        options.progress = tell;
+        options.stop_token = stop;
+        work(PythonBackend(backend, caller));
+      },
+      progress);
+}
+
+// Explains a text with a loaded model (python/attnflow/backend.py). `check`: never, auto or always.
 Report explain_model(const nb::object& backend, const OptionDict& given, const std::string& check,
                      const std::optional<Progress>& progress) {
   ExplainOptions options = read_model_options(given);
   options.check = check_when(check);
   const PythonCodec codec(backend);
   Report report;
-  run_without_lock(
-      [&](const ProgressFunction& tell, const std::stop_token& stop, Caller& caller) {
-        options.progress = tell;
-        options.stop_token = stop;
-        const PythonBackend of_python(backend, caller);
+  run_model(
+      backend, options,
+      [&](const PythonBackend& of_python) {
         PythonTextModel model(of_python, options);
         report = explain_text(model, codec, codec.text(), codec.pair(), options);
         note_rows(options, model.zero_rows(), report);
@@ -177,11 +189,9 @@ Report explain_picture(const nb::object& backend, const OptionDict& given, const
                            .png_height = png_height};
   const auto json = nb::cast<std::string>(backend.attr("processor_json"));
   Report report;
-  run_without_lock(
-      [&](const ProgressFunction& tell, const std::stop_token& stop, Caller& caller) {
-        options.progress = tell;
-        options.stop_token = stop;
-        const PythonBackend of_python(backend, caller);
+  run_model(
+      backend, options,
+      [&](const PythonBackend& of_python) {
         PythonVisionModel model(of_python, options);
         const ModelInfo& info = model.info();
         const ImageProcessor processor = read_image_processor(
@@ -202,11 +212,9 @@ Report explain_generated(const nb::object& backend, const OptionDict& given, con
   options.made_stopped = nb::cast<std::string>(backend.attr("stopped"));
   options.tokens = options.made.size();
   Report report;
-  run_without_lock(
-      [&](const ProgressFunction& tell, const std::stop_token& stop, Caller& caller) {
-        options.progress = tell;
-        options.stop_token = stop;
-        const PythonBackend of_python(backend, caller);
+  run_model(
+      backend, options,
+      [&](const PythonBackend& of_python) {
         PythonDecoder model(of_python, asked.rows);
         report = generate(model, codec, options.chat ? asked.user : codec.text(), options);
         note_rows(asked.rows, model.zero_rows(), report);

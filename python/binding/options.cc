@@ -154,31 +154,23 @@ ExplainOptions read_common(OptionFields& fields, OptionUse defaults, OptionUse u
   return options;
 }
 
+ExplainOptions read_and_check(const nb::dict& given, OptionUse use) {
+  OptionFields fields = fields_of(given);
+  ExplainOptions options = read_common(fields, kForExplain, use);
+  leave_out_flow(options, fields.has("method"));
+  fields.finish();
+  validate(options.settings);
+  check_options(options);
+  check_attention_options(options);
+  check_referents(options.referents);
+  return options;
+}
+
 }  // namespace
 
-ExplainOptions read_options(const nb::dict& given) {
-  OptionFields fields = fields_of(given);
-  ExplainOptions options = read_common(fields, kForExplain, kForReports);
-  leave_out_flow(options, fields.has("method"));
-  fields.finish();
-  validate(options.settings);
-  check_options(options);
-  check_attention_options(options);
-  check_referents(options.referents);
-  return options;
-}
+ExplainOptions read_options(const nb::dict& given) { return read_and_check(given, kForReports); }
 
-ExplainOptions read_model_options(const nb::dict& given) {
-  OptionFields fields = fields_of(given);
-  ExplainOptions options = read_common(fields, kForExplain, kForModels);
-  leave_out_flow(options, fields.has("method"));
-  fields.finish();
-  validate(options.settings);
-  check_options(options);
-  check_attention_options(options);
-  check_referents(options.referents);
-  return options;
-}
+ExplainOptions read_model_options(const nb::dict& given) { return read_and_check(given, kForModels); }
 
 ModelGenerateOptions read_generation_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);

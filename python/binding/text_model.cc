@@ -436,9 +436,7 @@ std::vector<Tensor<float>> PythonVisionModel::classify(std::span<const PixelInpu
   std::vector<Tensor<float>> all;
   for (const PixelInput& input : inputs) {
     if (options.stop_token.stop_requested()) throw Cancelled();
-    backend().call([&](const nb::object& object) {
-      all.push_back(copy_of(nb::cast<Floats>(object.attr("run")(*as_python(input), nb::none(), nb::list()))));
-    });
+    all.push_back(run(input, nullptr, {}).logits);
     if (options.progress) options.progress(all.size(), inputs.size());
   }
   return all;

@@ -12,7 +12,7 @@ class ClassTask final : public TextTask {
  public:
   using TextTask::TextTask;
 
-  // Of the text as given: tokens that are blanked by padding do not move it.
+  // The position is that in the text as given: blanking tokens by padding does not move it.
   std::size_t output_token(std::size_t usual, const AskedTarget&) override {
     return info().causal ? asked().reading : usual;
   }

@@ -18,7 +18,7 @@
 
 namespace attnflow {
 
-// What every task is given. All outlive it.
+// The inputs of every task, all of which outlive it.
 struct TextQuestionAsked {
   TextModel& model;
   const TextCodec& codec;
@@ -37,7 +37,7 @@ class TextTask {
 
   // Throws Error(kUsage) for options that do not fit the head, before the model runs.
   virtual void check() const;
-  // What the target's options ask for. Throws as asked_target() does.
+  // Returns what the target's options ask for; throws as asked_target() does.
   virtual AskedTarget ask();
   // The output token, where the options name none: `usual` is that of an encoder or decoder. May run the model.
   virtual std::size_t output_token(std::size_t usual, const AskedTarget& asked);
