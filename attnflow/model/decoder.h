@@ -69,6 +69,10 @@ class Decoder : public TextModel {
                                                           const std::stop_token& stop_token = {},
                                                           const ProgressFunction& progress = {}) = 0;
 
+  // Inputs that begin alike share what was computed for their beginnings. Runs no token after `position`.
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override;
+
   // The tokenizer inside a GGUF model, valid for the decoder's lifetime; null if tokenizer files accompany the weights.
   virtual const TextCodec* codec() const { return nullptr; }
 };

@@ -48,6 +48,13 @@ ModelOutput GgufDecoder::run(const TextInput& input, AttentionSink* sink, const 
   return running_->run(input, sink, options);
 }
 
+void GgufDecoder::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                                 const BatchOptions& options, const TakeLogits& take) {
+  clear();
+  Decoder& runs = can_convert() ? converted() : *engine_;
+  runs.logits_of_each(inputs, position, options, take);
+}
+
 std::unique_ptr<AttentionReplay> GgufDecoder::run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                              const std::stop_token& stop_token,
                                                              const ProgressFunction& progress) {

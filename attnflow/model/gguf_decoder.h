@@ -41,6 +41,9 @@ class GgufDecoder final : public Decoder, public Gradients<TextInput> {
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink,
                        const std::stop_token& stop_token) override;
   ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override;
+  // By the torch backend, if there is one: libllama multiplies a few rows at a time, and much more slowly.
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override;
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token,
                                                   const ProgressFunction& progress) override;

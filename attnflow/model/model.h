@@ -277,27 +277,17 @@ class Classifier {
 class Encoder;
 class Decoder;
 
+// Takes the logits of input i of several, [classes] or [vocabulary], which are valid during the call.
+using TakeLogits = std::function<void(std::size_t i, std::span<const float> logits)>;
+
 class TextModel : public ModelOf<TextInput> {
  public:
-  // Returns the logits of many inputs, in order: those at `position`, those of the class of the whole input, or those
-  // of the token at which an answer begins. The same as run(), up to float32 rounding where a backend runs several
-  // inputs at a time. Progress is in inputs. Throws as run() does; Cancelled.
-  virtual std::vector<Tensor<float>> logits_of_each(std::span<const TextInput> inputs,
-                                                    std::optional<std::size_t> position,
-                                                    const BatchOptions& options = {}) {
-    const bool of_class = info().head == ModelHead::kClassification;
-    std::vector<Tensor<float>> all;
-    for (const TextInput& input : inputs) {
-      if (options.stop_token.stop_requested()) throw Cancelled();
-      RunOptions run;
-      if (!of_class || position) run.logit_positions = {position.value_or(input.ids.size() - 1)};
-      const ModelOutput output = this->run(input, nullptr, run);
-      const std::span<const float> logits = of_class ? output.logits.span() : output.logits[0].span();
-      all.emplace_back(Shape{logits.size()}, std::vector<float>(logits.begin(), logits.end()));
-      if (options.progress) options.progress(all.size(), inputs.size());
-    }
-    return all;
-  }
+  // Passes `take` the logits of each input, once and in any order: those at `position`, those of the class of the whole
+  // input, or those of the token at which an answer begins. The same as run(), up to float32 rounding where a backend
+  // runs several inputs at a time. A decoder's sequence is lost. Progress is in inputs. Throws as run() does;
+  // Cancelled.
+  virtual void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                              const BatchOptions& options, const TakeLogits& take);
 
   // Returns this model as an encoder or a decoder, or null if it is not one.
   virtual Encoder* encoder() { return nullptr; }

@@ -15,20 +15,26 @@
 namespace attnflow {
 namespace {
 
-using WordLists = std::map<std::string, std::vector<std::string>>;
+struct Language {
+  std::vector<std::vector<std::string>> classes;
+  std::vector<std::string> words;  // of all classes, sorted
+};
+using WordLists = std::map<std::string, Language>;
 
 // stop_words.json has one text for each word class of a language; some words are in two.
 WordLists read_lists() {
   WordLists lists;
   const nlohmann::json table = nlohmann::json::parse(internal::kStopWordsTable);
-  for (const auto& [language, classes] : table.items()) {
-    std::vector<std::string>& words = lists[language];
+  for (const auto& [name, classes] : table.items()) {
+    Language& language = lists[name];
     for (const nlohmann::json& one : classes) {
       std::istringstream text(one.get<std::string>());
+      std::vector<std::string>& words = language.classes.emplace_back();
       for (std::string word; text >> word;) words.push_back(word);
+      language.words.insert(language.words.end(), words.begin(), words.end());
     }
-    std::sort(words.begin(), words.end());
-    words.erase(std::unique(words.begin(), words.end()), words.end());
+    std::sort(language.words.begin(), language.words.end());
+    language.words.erase(std::unique(language.words.begin(), language.words.end()), language.words.end());
   }
   return lists;
 }
@@ -42,7 +48,7 @@ const WordLists& word_lists() {
 
 std::vector<std::string_view> stop_word_languages() {
   std::vector<std::string_view> languages;
-  for (const auto& [language, words] : word_lists()) languages.emplace_back(language);
+  for (const auto& [name, language] : word_lists()) languages.emplace_back(name);
   return languages;
 }
 
@@ -52,7 +58,23 @@ std::vector<std::string_view> stop_words(std::string_view language) {
     fail_with(ErrorKind::kUsage, "expected a language that has a list of stop words, found {}; give one of {}",
               internal::quote_name(language), fmt::join(stop_word_languages(), ", "));
   }
-  return {list->second.begin(), list->second.end()};
+  return {list->second.words.begin(), list->second.words.end()};
+}
+
+std::vector<std::string_view> words_of_the_class_of(std::string_view word) {
+  const auto holds = [&](const std::vector<std::string>& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const auto class_in = [&](const Language& language) -> const std::vector<std::string>* {
+    const auto found = std::find_if(language.classes.begin(), language.classes.end(), holds);
+    return found == language.classes.end() ? nullptr : &*found;
+  };
+  const std::vector<std::string>* words = class_in(word_lists().at("en"));  // "die" is an English word first
+  for (auto language = word_lists().begin(); words == nullptr && language != word_lists().end(); ++language) {
+    words = class_in(language->second);
+  }
+  if (words == nullptr) return {};
+  return {words->begin(), words->end()};
 }
 
 }  // namespace attnflow

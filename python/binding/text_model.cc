@@ -349,29 +349,28 @@ ModelOutput PythonModel<Base, Input>::run(const Input& input, AttentionSink* sin
 }
 
 template <typename Base>
-std::vector<Tensor<float>> PythonText<Base>::logits_of_each(std::span<const TextInput> inputs,
-                                                            std::optional<std::size_t> position,
-                                                            const BatchOptions& options) {
-  std::vector<Tensor<float>> all;
-  while (all.size() < inputs.size()) {
-    const std::size_t most = std::max<std::size_t>(1, BatchOptions().max_tokens / inputs[all.size()].ids.size());
-    const std::size_t some = std::min(most, inputs.size() - all.size());
+void PythonText<Base>::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                                      const BatchOptions& options, const TakeLogits& take) {
+  for (std::size_t done = 0; done < inputs.size();) {
+    const std::size_t most = std::max<std::size_t>(1, options.max_tokens / inputs[done].ids.size());
+    const std::size_t some = std::min(most, inputs.size() - done);
     if (options.stop_token.stop_requested()) throw Cancelled();
+    std::vector<Tensor<float>> found;
     this->backend().call([&](const nb::object& backend) {
       std::vector<std::vector<std::int64_t>> ids;
       std::vector<std::vector<std::int64_t>> types;
-      for (const TextInput& input : inputs.subspan(all.size(), some)) {
+      for (const TextInput& input : inputs.subspan(done, some)) {
         ids.push_back(input.ids);
         types.push_back(input.type_ids);
       }
       // As many as it runs at once.
       for (const nb::handle one : backend.attr("logits_of_each")(ids, types, position)) {
-        all.push_back(copy_of(nb::cast<Floats>(one)));
+        found.push_back(copy_of(nb::cast<Floats>(one)));
       }
     });
-    if (options.progress) options.progress(all.size(), inputs.size());
+    for (const Tensor<float>& logits : found) take(done++, logits.span());
+    if (options.progress) options.progress(done, inputs.size());
   }
-  return all;
 }
 
 template <typename Base, typename Input>

@@ -125,8 +125,8 @@ template <typename Base>
 class PythonText : public PythonModel<Base, TextInput> {
  public:
   using PythonModel<Base, TextInput>::PythonModel;
-  std::vector<Tensor<float>> logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
-                                            const BatchOptions& options) override;
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override;
 };
 
 using PythonTextModel = PythonText<TextModel>;

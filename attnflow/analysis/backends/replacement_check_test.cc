@@ -45,6 +45,13 @@ const std::vector<std::int64_t> kIds = {104, 101, 32, 107, 101, 121, 32, 105, 11
 const TokenGroups kGroups = {{0}, {1}, {2}, {3, 4, 5}, {6}, {7, 8}};
 const ScoreTarget kTarget = {ScoreTarget::Kind::kLogitDifference, 97, {98, 99, 100}};
 
+ReplacementCheck check(Decoder& decoder, const std::vector<std::int64_t>& ids, const TokenGroups& groups,
+                       const std::vector<bool>& wanted, const ReplacementOptions& options) {
+  const ByteCodec codec;
+  const TextInput input = {ids, {}};
+  return check_by_replacement({decoder, codec, input, kTarget, groups}, wanted, options);
+}
+
 // The definition, word for word: each text runs as a whole.
 PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, std::size_t count, double value) {
   const std::vector<std::size_t> after = by_logit(logits_after(decoder, kIds));
@@ -66,7 +73,7 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     double kept = 0.0;
     for (const float logit : logits) all += std::exp(double{logit});
     for (std::size_t i = 0; i < 50; ++i) kept += std::exp(double{logits[after[i]]});
-    place.tried.push_back({id, kept / all, value_of(kTarget, logits)});
+    place.tried.push_back({codec.readable(id), kept / all, value_of(kTarget, logits)});
     weights += kept / all;
   }
   for (const Replacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
@@ -79,10 +86,11 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
     const auto decoder = load(name);
     const std::vector<bool> wanted = {true, true, false, true, true, true};
     std::vector<std::size_t> progress;
-    const ReplacementCheck found = check_by_replacement(
-        *decoder, ByteCodec(), kIds, kTarget, kGroups, wanted,
-        {.candidates = 5, .progress = [&](std::size_t done, std::size_t) { progress.push_back(done); }});
-    EXPECT_EQ(progress, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+    const ReplacementCheck found =
+        check(*decoder, kIds, kGroups, wanted,
+              {.replacements = 5, .progress = [&](std::size_t done, std::size_t) { progress.push_back(done); }});
+    ASSERT_FALSE(progress.empty());
+    EXPECT_EQ(progress.back(), 1U + 5U * 5U);
     EXPECT_NEAR(found.value, value_of(kTarget, logits_after(*decoder, kIds)), 1e-5);
     ASSERT_EQ(found.places.size(), kGroups.size());
     for (std::size_t g = 0; g < kGroups.size(); ++g) {
@@ -95,7 +103,7 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
       const PlaceDrop expected = expected_drop(*decoder, kGroups[g].front(), kGroups[g].back() + 1, 5, found.value);
       ASSERT_EQ(place.tried.size(), expected.tried.size());
       for (std::size_t c = 0; c < place.tried.size(); ++c) {
-        EXPECT_EQ(place.tried[c].id, expected.tried[c].id);
+        EXPECT_EQ(place.tried[c].text, expected.tried[c].text);
         EXPECT_NEAR(place.tried[c].fit, expected.tried[c].fit, 1e-5);
         EXPECT_NEAR(place.tried[c].value, expected.tried[c].value, 1e-4);
       }
@@ -111,19 +119,13 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
 TEST(ReplacementCheck, StopsWhereItIsTold) {
   const auto decoder = load("gpt2_tied");
   std::stop_source stop;
-  ReplacementOptions options{.stop_token = stop.get_token()};
-  options.progress = [&](std::size_t done, std::size_t) {
-    if (done == 1) stop.request_stop();
-  };
-  EXPECT_THROW(check_by_replacement(*decoder, ByteCodec(), kIds, kTarget, kGroups, std::vector<bool>(6, true), options),
-               Cancelled);
+  stop.request_stop();
+  EXPECT_THROW(check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.stop_token = stop.get_token()}), Cancelled);
 }
 
 TEST(ReplacementCheck, FewTokensHaveNoReliability) {
   const auto decoder = load("gpt2_tied");
-  const std::vector<std::int64_t> ids = {104, 101};
-  const ReplacementCheck found =
-      check_by_replacement(*decoder, ByteCodec(), ids, kTarget, {{0}, {1}}, {true, true}, {.candidates = 4});
+  const ReplacementCheck found = check(*decoder, {104, 101}, {{0}, {1}}, {true, true}, {.replacements = 4});
   EXPECT_FALSE(found.reliability);
   EXPECT_EQ(found.places[1].tried.size(), 4U);
 }

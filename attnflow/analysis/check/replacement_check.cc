@@ -4,41 +4,24 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/attribution/probabilities.h"
+#include "attnflow/analysis/check/replacements.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFitting = 50;  // tokens after the text whose probability says how well a replacement fits
+constexpr std::size_t kFitting = 50;  // predicted tokens whose probability says how well a replacement fits
 
-// The `count` outputs with the largest logits for which `admits` holds, the largest first; of equal ones, the first.
-template <typename Admits>
-std::vector<std::size_t> most_probable(std::span<const float> logits, std::size_t count, const Admits& admits) {
-  std::vector<std::size_t> places(logits.size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  };
-  std::vector<std::size_t> found;
-  auto from = places.begin();
-  while (found.size() < count && from != places.end()) {
-    const auto end = from + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(count), places.end() - from);
-    std::partial_sort(from, end, places.end(), before);
-    for (; from != end && found.size() < count; ++from) {
-      if (admits(*from)) found.push_back(*from);
-    }
-  }
-  return found;
-}
-
-double fit_of(std::span<const float> logits, std::span<const std::size_t> fitting) {
-  const std::vector<double> probabilities = softmax(logits);
+double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
+  const float largest = *std::max_element(logits.begin(), logits.end());
+  const auto weight = [&](float logit) { return std::exp(static_cast<double>(logit - largest)); };
+  double all = 0.0;
+  for (const float logit : logits) all += weight(logit);
   double kept = 0.0;
-  for (const std::size_t id : fitting) kept += probabilities[id];
-  return kept;
+  for (const std::size_t id : chosen) kept += weight(logits[id]);
+  return kept / all;
 }
 
 struct WeightedMean {
@@ -100,85 +83,101 @@ std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>&
   return *half <= 0.0 ? 0.0 : 2.0 * *half / (1.0 + *half);
 }
 
-class Replacer {
- public:
-  Replacer(Decoder& decoder, const TextCodec& codec, const std::vector<std::int64_t>& ids, const ScoreTarget& target,
-           const ReplacementOptions& options)
-      : decoder_(decoder), codec_(codec), ids_(ids), target_(target), options_(options) {
-    decoder_.clear();
-    const Tensor<float> logits = append(ids_);
-    value = target_value(target_, logits.span());
-    fitting_ = most_probable(logits.span(), kFitting, [](std::size_t) { return true; });
+bool predicts_next(const ReplacementQuestion& question) {
+  return question.model.info().head == ModelHead::kCausalLm && !question.model.info().target;
+}
+
+// The input with a candidate in the place of a group, which may have more tokens than it.
+TextInput replaced(const TextInput& input, const std::vector<std::size_t>& group,
+                   const internal::Candidate& candidate) {
+  TextInput result = input;
+  const auto put = [&](std::vector<std::int64_t>& values, std::size_t count, const auto& value) {
+    if (values.empty()) return;
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(group.front());
+    values.erase(at + static_cast<std::ptrdiff_t>(count), at + static_cast<std::ptrdiff_t>(group.size()));
+    for (std::size_t i = 0; i < count; ++i) values[group.front() + i] = value(i);
+  };
+  const std::int64_t type = input.type_ids.empty() ? 0 : input.type_ids[group.front()];
+  put(result.ids, candidate.size(), [&](std::size_t i) { return candidate[i]; });
+  put(result.type_ids, candidate.size(), [&](std::size_t) { return type; });
+  return result;
+}
+
+// The text as far as the prediction sees it, and where it is made: the last token, if nothing is said.
+struct Read {
+  TextInput input;
+  std::optional<std::size_t> position;
+};
+
+Read read_text(const ReplacementQuestion& question) {
+  // Replaced words may be shorter.
+  if (predicts_next(question) && question.target.position) {
+    return {question.input.up_to(*question.target.position), std::nullopt};
   }
+  return {question.input, question.target.position};
+}
 
-  // Replaces positions [begin, end). The cache must hold the text at least up to `begin`.
-  PlaceDrop replace(std::size_t begin, std::size_t end) {
-    const Tensor<float> before = logits_before(begin);
-    const std::vector<std::size_t> candidates = most_probable(before.span(), options_.candidates, [&](std::size_t id) {
-      const auto one = static_cast<std::int64_t>(id);
-      return one != ids_[begin] && !codec_.is_special(one);
-    });
-    PlaceDrop place;
-    for (const std::size_t candidate : candidates) {
-      if (options_.stop_token.stop_requested()) throw Cancelled();
-      std::vector<std::int64_t> rest = {static_cast<std::int64_t>(candidate)};
-      rest.insert(rest.end(), ids_.begin() + static_cast<std::ptrdiff_t>(end), ids_.end());
-      decoder_.rewind(begin);
-      const Tensor<float> logits = append(rest);
-      place.tried.push_back(
-          {.id = rest.front(), .fit = fit_of(logits.span(), fitting_), .value = target_value(target_, logits.span())});
-    }
-    const WeightedMean mean = mean_drop(value, place.tried);
-    place.drop = mean.mean;
-    place.spread = mean.error;
-    return place;
-  }
-
-  double value = 0.0;  // F(x)
-
- private:
-  Tensor<float> append(const std::vector<std::int64_t>& ids) {
-    return decoder_.append(ids, nullptr, options_.stop_token);
-  }
-
-  // Leaves the text before `begin` in the cache.
-  Tensor<float> logits_before(std::size_t begin) {
-    if (begin > 0) {
-      decoder_.rewind(begin - 1);
-      return append({ids_[begin - 1]});
-    }
-    decoder_.clear();
-    const std::optional<BlankToken> end = try_find_blank_token(codec_, decoder_.info());
-    Tensor<float> logits = append({end ? end->id : ids_.front()});
-    decoder_.clear();
-    return logits;
-  }
-
-  Decoder& decoder_;
-  const TextCodec& codec_;
-  const std::vector<std::int64_t>& ids_;
-  const ScoreTarget& target_;
-  const ReplacementOptions& options_;
-  std::vector<std::size_t> fitting_;
+struct Text {
+  std::size_t place = 0;  // a group
+  std::size_t number = 0;
 };
 
 }  // namespace
 
-ReplacementCheck check_by_replacement(Decoder& decoder, const TextCodec& codec, const std::vector<std::int64_t>& ids,
-                                      const ScoreTarget& target, const TokenGroups& groups,
-                                      const std::vector<bool>& wanted, const ReplacementOptions& options) {
-  Replacer replacer(decoder, codec, ids, target, options);
+std::size_t replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
+  const std::size_t n = question.input.ids.size();
+  return replacements * (predicts_next(question) ? n - std::min(n, question.groups[group].front()) : n);
+}
+
+ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const std::vector<bool>& wanted,
+                                      const ReplacementOptions& options) {
+  const Read read = read_text(question);
+  const std::size_t n = read.input.ids.size();
+  const bool of_tokens = !predicts_classes(question.model.info().head);
+  std::vector<std::size_t> places;
+  for (std::size_t g = 0; g < question.groups.size(); ++g) {
+    if (wanted[g] && question.groups[g].back() < n) places.push_back(g);
+  }
+  const std::vector<std::vector<internal::Candidate>> found = internal::find_candidates(
+      {question.model, question.codec, read.input, question.target, question.groups}, places, options);
+
   ReplacementCheck result;
-  result.value = replacer.value;
-  result.places.resize(groups.size());
-  const auto all = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true));
-  std::size_t done = 0;
-  if (options.progress) options.progress(0, all);
-  // From the last to the first, so that the text before each is in the cache.
-  for (std::size_t g = groups.size(); g-- > 0;) {
-    if (!wanted[g]) continue;
-    result.places[g] = replacer.replace(groups[g].front(), groups[g].back() + 1);
-    if (options.progress) options.progress(++done, all);
+  result.places.resize(question.groups.size());
+  std::vector<TextInput> inputs = {read.input};
+  std::vector<Text> texts = {{}};
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    PlaceDrop& place = result.places[places[p]];
+    for (const internal::Candidate& candidate : found[p]) {
+      std::string text;
+      for (const std::int64_t id : candidate) text += question.codec.readable(id);
+      texts.push_back({places[p], place.tried.size()});
+      place.tried.push_back({.text = std::move(text)});
+      inputs.push_back(replaced(read.input, question.groups[places[p]], candidate));
+    }
+  }
+  // The fits need the prediction for the text itself, which may not come first.
+  std::vector<std::size_t> fitting;
+  const auto look = [&](std::span<const TextInput> some, std::size_t from, const BatchOptions& batch) {
+    question.model.logits_of_each(some, read.position, batch, [&](std::size_t i, std::span<const float> logits) {
+      const double value = target_value(question.target, logits);
+      if (from + i == 0) {
+        result.value = value;
+        if (of_tokens) fitting = internal::most_probable(logits, kFitting, [](std::size_t) { return true; });
+        return;
+      }
+      Replacement& one = result.places[texts[from + i].place].tried[texts[from + i].number];
+      one.value = value;
+      one.fit = of_tokens ? probability_of(logits, fitting) : 1.0;
+    });
+  };
+  look(std::span(inputs).first(1), 0, {.stop_token = options.stop_token});
+  // The text itself is their trunk again.
+  BatchOptions batch{.progress = options.progress, .stop_token = options.stop_token};
+  look(inputs, 0, batch);
+  for (PlaceDrop& place : result.places) {
+    const WeightedMean mean = mean_drop(result.value, place.tried);
+    place.drop = mean.mean;
+    place.spread = mean.error;
   }
   result.reliability = reliability_of(result.value, result.places);
   return result;

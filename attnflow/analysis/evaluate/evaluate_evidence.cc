@@ -239,16 +239,10 @@ class Measurement {
 
   // Returns the drops of the check: the prediction survives the replacement of the largest least.
   std::vector<double> drops() {
-    Decoder* const decoder = model_.decoder();
-    if (decoder == nullptr) {
-      throw internal::model_error(
-          "--scores check: expected a decoder, whose own predictions give the replacements, found {}",
-          model_.info().name);
-    }
     std::vector<bool> wanted(question_->words.size(), false);
     for (const std::size_t w : question_->ranked) wanted[w] = true;
-    const ReplacementCheck found = check_by_replacement(*decoder, codec_, question_->input.ids, target_,
-                                                        question_->words, wanted, {.stop_token = options_.stop_token});
+    const ReplacementCheck found = check_by_replacement({model_, codec_, question_->input, target_, question_->words},
+                                                        wanted, {.stop_token = options_.stop_token});
     std::vector<double> values;
     for (const PlaceDrop& place : found.places) values.push_back(place.drop);
     return values;

@@ -17,7 +17,10 @@ std::vector<double> target_values(TextModel& model, std::span<const TextInput> i
                                   const BatchOptions& options) {
   const bool of_class = model.info().head == ModelHead::kClassification;
   if (of_class && model.encoder() != nullptr) return values_of(model.encoder()->classify(inputs, options), target);
-  return values_of(model.logits_of_each(inputs, target.position, options), target);
+  std::vector<double> values(inputs.size());
+  model.logits_of_each(inputs, target.position, options,
+                       [&](std::size_t i, std::span<const float> logits) { values[i] = target_value(target, logits); });
+  return values;
 }
 
 std::vector<double> target_values(VisionModel& model, std::span<const PixelInput> inputs, const ScoreTarget& target,

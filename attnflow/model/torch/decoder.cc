@@ -15,6 +15,7 @@
 #include "attnflow/model/fail.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/autograd_ops.h"
+#include "attnflow/model/torch/branches.h"
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/layered_gradients.h"
@@ -269,6 +270,33 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return {to_host(of_class ? logits[0] : logits)};
   }
 
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override {
+    for (const TextInput& input : inputs) {
+      check_text_input(info_, input, {.logit_positions = {position.value_or(input.ids.size() - 1)}});
+    }
+    const auto read = [&](const TextInput& input) { return position ? input.up_to(*position).ids : input.ids; };
+    const auto last = [&](const std::vector<std::int64_t>& ids) {
+      return position.value_or(reading_position(info_, ids));
+    };
+    for (std::size_t done = 0; done < inputs.size();) {
+      std::vector<std::int64_t> trunk = read(inputs.front());
+      const std::size_t from = last(trunk);
+      internal::BranchedTexts texts(std::move(trunk), from);
+      std::size_t end = std::max(done, std::size_t{1});
+      for (; end < inputs.size(); ++end) {
+        const std::vector<std::int64_t> ids = read(inputs[end]);
+        if (!texts.add(ids, last(ids))) break;
+      }
+      run_branches(texts, options.stop_token, [&](std::size_t text, std::span<const float> logits) {
+        // The trunk is the first input, and runs along with each pass.
+        if (text > 0 || done == 0) take(text == 0 ? 0 : std::max(done, std::size_t{1}) + text - 1, logits);
+      });
+      done = end;
+      if (options.progress) options.progress(done, inputs.size());
+    }
+  }
+
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,
                                                   const std::stop_token& stop_token,
                                                   const ProgressFunction& progress) override {
@@ -404,6 +432,41 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
       results.push_back({found.value, to_host(embedding[0]), to_host(found.gradient[0])});
     }
     return results;
+  }
+
+  // Passes `take` the logits of each text's wanted row.
+  void run_branches(const internal::BranchedTexts& texts, const std::stop_token& stop_token,
+                    const TakeLogits& take) const {
+    constexpr std::int64_t kLogitRows = 64;  // at once
+    internal::on_one_thread([&] {
+      const c10::InferenceMode no_gradients;
+      const auto indices = [&](const std::vector<std::int64_t>& values) {
+        return at::tensor(values, at::TensorOptions(at::kLong)).to(device_);
+      };
+      internal::BranchOps ops(texts, device_, threads_);
+      tensors_.turn(ops, 0, texts.longest());
+      const at::Tensor positions = indices(texts.positions());
+      for (internal::Rotation* const one : {&ops.rotation, &ops.local_rotation}) {
+        if (!one->cos.defined()) continue;
+        one->cos = one->cos.index_select(0, positions);
+        one->sin = one->sin.index_select(0, positions);
+      }
+      std::vector<at::Tensor> rows;
+      for (const internal::Branches& some : texts.branches()) {
+        for (std::size_t row = some.row; row < some.end(); row += some.tokens) {
+          rows.push_back(tensors_.embed(std::span(texts.ids()).subspan(row, some.tokens), some.leave));
+        }
+      }
+      const at::Tensor top = tensors_.run_layers(ops, at::cat(rows, 1), stop_token)[0];
+      const at::Tensor wanted = top.index_select(0, indices(texts.wanted()));
+      for (std::int64_t begin = 0; begin < wanted.size(0); begin += kLogitRows) {
+        const std::int64_t count = std::min(kLogitRows, wanted.size(0) - begin);
+        const Tensor<float> logits = to_host(tensors_.logits(ops, wanted.narrow(0, begin, count)));
+        for (std::int64_t row = 0; row < count; ++row) {
+          take(static_cast<std::size_t>(begin + row), logits[static_cast<std::size_t>(row)].span());
+        }
+      }
+    });
   }
 
   // Returns logits [positions, vocabulary]. On failure, clears the sequence, because its layers may differ in length.

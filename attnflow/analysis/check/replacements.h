@@ -1,0 +1,46 @@
+// Tokens that could have stood in a place of a text, for the check by replacement.
+//
+//   a decoder that predicts tokens   the most probable other tokens after the text before the place. A text's first
+//                                    token has nothing before it: its candidates are those after the token that begins
+//                                    or ends a text
+//   a masked language model          the most probable other tokens where the place is masked; for a word of several
+//                                    tokens, all of it is masked, and candidate c is the c-th at each
+//   other models                     tokens of the same kind: another function word for a function word, another mark
+//                                    for a mark, else frequent words (or, within a word, pieces) of the vocabulary in
+//                                    the same letter case, drawn with a seed that is the text's own
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attnflow/analysis/check/replacement_check.h"
+
+namespace attnflow::internal {
+
+// A candidate's tokens: one, or as many as the group has.
+using Candidate = std::vector<std::int64_t>;
+
+// For each of `places` (numbers of groups), at most options.replacements candidates, the most probable first.
+std::vector<std::vector<Candidate>> find_candidates(const ReplacementQuestion& question,
+                                                    std::span<const std::size_t> places,
+                                                    const ReplacementOptions& options);
+
+// The `count` outputs with the largest logits for which `admits` holds, the largest first; of equal ones, the first.
+template <typename Admits>
+std::vector<std::size_t> most_probable(std::span<const float> logits, std::size_t count, const Admits& admits) {
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  std::vector<std::size_t> found;  // sorted
+  for (std::size_t i = 0; i < logits.size() && count > 0; ++i) {
+    if (found.size() == count && !before(i, found.back())) continue;
+    if (!admits(i)) continue;
+    found.insert(std::lower_bound(found.begin(), found.end(), i, before), i);
+    if (found.size() > count) found.pop_back();
+  }
+  return found;
+}
+
+}  // namespace attnflow::internal
