@@ -33,7 +33,7 @@ std::size_t column(const std::vector<std::string>& header, Names names, const st
                              fmt::join(names, " or "));
 }
 
-struct Columns {
+struct EvidenceColumns {
   std::size_t text = 0;
   std::size_t evidence = 0;
   std::optional<std::size_t> good;
@@ -41,9 +41,9 @@ struct Columns {
   std::optional<std::size_t> swap;
 };
 
-Columns columns_of(const CsvRow& header, const std::filesystem::path& path) {
+EvidenceColumns columns_of(const CsvRow& header, const std::filesystem::path& path) {
   constexpr std::array kGood = {"one_prefix_word_good", "good"};
-  const Columns columns{.text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
+  const EvidenceColumns columns{.text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
                         .evidence = column(header.cells, {"target", "evidence"}, path, header.line),
                         .good = find_column(header.cells, {kGood[0], kGood[1]}),
                         .bad = find_column(header.cells, {"one_prefix_word_bad", "bad"}),
@@ -184,7 +184,7 @@ std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
   const std::string content = read_utf8_text(path);
   CsvReader reader(content, path.string());
   std::vector<EvidenceSample> samples;
-  std::optional<Columns> columns;
+  std::optional<EvidenceColumns> columns;
   std::size_t width = 0;
   while (!reader.done()) {
     CsvRow row = reader.next();
