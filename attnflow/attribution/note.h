@@ -76,7 +76,6 @@ enum class NoteCode : std::uint8_t {
   kFlowTimeLimit,
   kSmallBaseline,
   kFlowTokensNotGenerated,
-  kBlankOutAgreement,
   kIntegrationError,
   // How a generation began and ended
   kGenerationRules,

@@ -216,37 +216,6 @@ std::string negative_relevance_text(const Note& note) {
                      target == nullptr ? "the target" : fmt::format("\"{}\"", std::get<std::string>(*target)));
 }
 
-std::string agreement_text(const Note& note) {
-  const double before = share_in(note, "before");
-  const double after = share_in(note, "after");
-  const NoteValue* const layer = note.find("layer");
-  const std::string map = layer == nullptr
-                              ? text_in(note, "method")
-                              : fmt::format("{} (layer {})", text_in(note, "method"), std::get<std::size_t>(*layer));
-  const std::string change = fmt::format("{:.3g} to {:.3g}", before, after);
-  const std::string what = text_in(note, "quantity");
-  const std::string effect = after < before   ? fmt::format("lowers the {} from {}", what, change)
-                             : after > before ? fmt::format("raises the {} from {}", what, change)
-                                              : fmt::format("leaves the {} at {:.3g}", what, before);
-  const NoteValue* const decisive = note.find("decisive");
-  const std::string most = decisive == nullptr || share_in(note, "least") >= before
-                               ? std::string()
-                               : fmt::format("; blanking '{}' lowers it most, to {:.3g}",
-                                             std::get<std::string>(*decisive), share_in(note, "least"));
-  const NoteValue* const rank = note.find("rank_correlation");
-  const std::string agreement = rank == nullptr
-                                    ? std::string(
-                                          "its rank correlation with blank-out is undefined, because one of "
-                                          "the two ranks no token above another")
-                                    : fmt::format("rank correlation with blank-out {:.2f}", std::get<double>(*rank));
-  const std::string method = text_in(note, "method");
-  const auto methods = all_methods();
-  const bool has_signs = std::any_of(methods.begin(), methods.end(),
-                                     [&](const MethodInfo& info) { return info.name == method && !info.aggregates(); });
-  return fmt::format("Blanking the token that {} {}, '{}', {}{}; {}.", map,
-                     has_signs ? "scores highest" : "ranks first", text_in(note, "token"), effect, most, agreement);
-}
-
 std::string array_name(const std::string& array) {
   if (array == "raw" || array == "graph") return "raw attention";
   if (array == "attention") return "the attention of single heads";
@@ -419,8 +388,6 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kFlowTokensNotGenerated, "flow-tokens-not-generated", "tokens",
      "Flow was requested for tokens that were not generated: the model generated only {tokens}."},
 
-    {Code::kBlankOutAgreement, "blank-out-agreement",
-     "method layer? token quantity before after decisive? least? rank_correlation?", agreement_text},
     {Code::kIntegrationError, "integration-error", "steps share",
      "The integrated-gradients scores, computed from {steps} points, should add up to the change that they explain, "
      "but are off by {share:%}.",

@@ -24,7 +24,7 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/referents.h"
-#include "attnflow/report/report_agreement.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 

@@ -25,7 +25,7 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/picture.h"
-#include "attnflow/report/report_agreement.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/rollout/rollout.h"

@@ -8,7 +8,7 @@
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
-#include "attnflow/report/report_agreement.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {

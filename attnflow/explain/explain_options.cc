@@ -2,12 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "attnflow/base/error.h"
 
 namespace attnflow {
+
+constexpr std::array kCheckWhens = {"never", "auto", "always"};  // by CheckWhen
+
+OptionValue to_value(CheckWhen when) { return std::string(kCheckWhens[static_cast<std::size_t>(when)]); }
+void from_value(const OptionValue& from, CheckWhen& when) {
+  const std::string& name = std::get<std::string>(from);
+  const auto found = std::find(kCheckWhens.begin(), kCheckWhens.end(), name);
+  if (found == kCheckWhens.end()) {
+    throw Error(ErrorKind::kUsage, fmt::format("--check: expected one of never, auto, always, found '{}'", name));
+  }
+  when = static_cast<CheckWhen>(found - kCheckWhens.begin());
+}
 
 namespace {
 
@@ -30,6 +46,13 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
       option<&ExplainOptions::integration_steps>(
           "integration_steps", kExplainCommand | kImageCommand | kForModels,
           "integrated-gradients: number of points on the path from the blank input to this one"),
+      option<&ExplainOptions::check>("check", kExplainCommand | kImageCommand,
+                                     "When to check the maps by replacing tokens (blanking patches) and running the "
+                                     "model again: never, auto (as far as it takes seconds), always",
+                                     {.words = {kCheckWhens.begin(), kCheckWhens.end()}}),
+      option<&ExplainOptions::check_replacements>(
+          "check_replacements", kExplainCommand | kForModels,
+          "The check: number of other tokens that each token is replaced by; 0: it is blanked"),
       option<&ExplainOptions::renormalize>("renormalize", kForFiles, "With --attention: divide each row by its sum"),
       option<&ExplainOptions::any_weights>("any_weights", kForFiles,
                                            "With --attention: accept rows that do not sum to 1"),

@@ -18,8 +18,10 @@ inline constexpr std::size_t kMaxTokensForAllFlows = 128;
 
 inline constexpr std::size_t kIntegrationSteps = 50;
 
-// When maps of attention that end in a prediction are checked against blank-out (explain/blank_out_agreement.h).
+// When maps that end in a prediction are checked (analysis/check/make_check.h).
 enum class CheckWhen { kNever, kIfCheap, kAlways };
+
+inline constexpr std::size_t kReplacements = 8;  // of each token, for the check
 
 struct ExplainOptions {
   Settings settings;               // what to compute; `layers` empty: all above start_layer
@@ -35,17 +37,22 @@ struct ExplainOptions {
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // points between the blank input and the input
   CheckWhen check = CheckWhen::kIfCheap;
-  bool renormalize = false;        // array files: divide rows by their sums
-  bool any_weights = false;        // array files: rows need not sum to 1
-  double max_flow_seconds = 0.0;   // then flow stops narrowing its intervals; 0: no limit
-  std::size_t threads = 0;         // 0: one per hardware thread
-  std::size_t max_memory = 0;      // bytes, for the report's matrices; 0: all of the machine's
-  ProgressFunction progress = {};  // of flow, in input tokens; with only_output_token also in layers
-  ProgressFunction reading = {};   // of the model's own pass, in tokens (for a picture, patches and special tokens)
+  std::size_t check_replacements = kReplacements;  // 0: tokens are blanked
+  bool renormalize = false;                        // array files: divide rows by their sums
+  bool any_weights = false;                        // array files: rows need not sum to 1
+  double max_flow_seconds = 0.0;                   // then flow stops narrowing its intervals; 0: no limit
+  std::size_t threads = 0;                         // 0: one per hardware thread
+  std::size_t max_memory = 0;                      // bytes, for the report's matrices; 0: all of the machine's
+  ProgressFunction progress = {};                  // of flow, in input tokens; with only_output_token also in layers
+  ProgressFunction reading = {};  // of the model's own pass, in tokens (for a picture, patches and special tokens)
   // Progress of the backward pass, the methods that do not aggregate, and the check, one phase after another.
   PhaseStart phases = {};
   std::stop_token stop_token = {};
 };
+
+// The conversions of the option check.
+OptionValue to_value(CheckWhen when);
+void from_value(const OptionValue& from, CheckWhen& when);
 
 // Without the settings (attribution/setting_options.h).
 std::span<const Option<ExplainOptions>> explain_options();

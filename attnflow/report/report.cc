@@ -56,6 +56,11 @@ const MethodScores* method_scores(const Report& report, Method method) {
   return found == report.scores.end() ? nullptr : &*found;
 }
 
+const CheckedToken* ReportCheck::find(std::size_t token) const {
+  const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const auto& one) { return one.token == token; });
+  return found == tokens.end() ? nullptr : &*found;
+}
+
 double MethodScores::error(std::size_t prediction) const {
   const ScoreSum& promised = sums.at(prediction);
   if (!promised.total) return 0.0;

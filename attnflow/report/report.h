@@ -163,7 +163,7 @@ struct GeneratedToken {
   // For mixings made for one prediction: this token, by default rather than the ten most probable others.
   std::optional<ReportTarget> target = {};
   // How its maps agree with blanking the prompt's tokens one by one; absent if none were blanked.
-  std::optional<BlankOutAgreement> agreement = {};
+  std::optional<ReportCheck> check = {};
 };
 
 struct SamplingSettings {
@@ -228,8 +228,8 @@ struct Report {
   // `raw` if all layers were requested and heads is not a single head.
   Tensor<double> graph;
 
-  std::vector<MethodScores> scores;            // from methods outside the graph, in the order of settings.methods
-  std::optional<BlankOutAgreement> agreement;  // for a prediction that was blanked token by token
+  std::vector<MethodScores> scores;  // from methods outside the graph, in the order of settings.methods
+  std::optional<ReportCheck> check;  // what the prediction depends on, and what the maps say of it
 
   std::vector<ReportCertificate> certificates;  // for the requested pairs
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked

@@ -91,21 +91,36 @@ void fields(auto& visit, Either<ScoreSum> auto& sum) {
   visit("total", sum.total);
 }
 
-void fields(auto& visit, Either<MapAgreement> auto& map) {
+void fields(auto& visit, Either<TriedReplacement> auto& tried) {
+  visit.required("text", tried.text);
+  visit("fit", tried.fit);
+  visit.required("value", tried.value);
+}
+
+void fields(auto& visit, Either<CheckedToken> auto& checked) {
+  visit.required("token", checked.token);
+  visit.required("drop", checked.drop);
+  visit("spread", checked.spread);
+  visit("replacements", checked.replacements);
+}
+
+void fields(auto& visit, Either<MapCheck> auto& map) {
   visit.required("method", map.method);
   visit("layer", map.layer);
   visit("rank_correlation", map.rank_correlation);
+  visit("compared", map.compared);
   visit.required("first_token", map.first_token);
-  visit.required("blanked_value", map.blanked_value);
   visit("decisive_token", map.decisive_token);
-  if (map.decisive_token) visit.required("decisive_value", map.decisive_value);
 }
 
-void fields(auto& visit, Either<BlankOutAgreement> auto& agreement) {
-  visit("quantity", agreement.quantity);
-  visit.required("value", agreement.value);
-  visit("blank", agreement.blank);
-  visit.required("maps", agreement.maps);
+void fields(auto& visit, Either<ReportCheck> auto& check) {
+  visit("quantity", check.quantity);
+  visit.required("value", check.value);
+  visit("blank", check.blank);
+  visit("reliability", check.reliability);
+  visit("left_out", check.left_out);
+  visit.required("tokens", check.tokens);
+  visit.required("maps", check.maps);
 }
 
 void fields(auto& visit, Either<CutShare> auto& share) {
@@ -151,7 +166,7 @@ void fields(auto& visit, Either<GeneratedToken> auto& token) {
   visit("probability", token.probability);
   visit("choices", token.choices);
   visit("target", token.target);
-  visit("agreement", token.agreement);
+  visit("check", token.check);
 }
 
 void fields(auto& visit, Either<ExcludedTokens> auto& excluded) {

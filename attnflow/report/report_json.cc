@@ -13,8 +13,8 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/half.h"
 #include "attnflow/report/note_json.h"
-#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_array_table.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
@@ -130,10 +130,10 @@ class ArrayWriter {
   bool first_ = true;
 };
 
-Json agreement_json(const Report& report, const BlankOutAgreement& agreement) {
-  Json json = json_of(agreement);
-  for (std::size_t m = 0; m < agreement.maps.size(); ++m) {
-    const internal::MapWords words = internal::map_words(report, agreement, agreement.maps[m]);
+Json check_json(const Report& report, const ReportCheck& check) {
+  Json json = json_of(check);
+  for (std::size_t m = 0; m < check.maps.size(); ++m) {
+    const internal::MapWords words = internal::map_words(report, check, check.maps[m]);
     json["maps"][m].update({{"level", words.level}, {"effect", valid_utf8(words.effect)}, {"order", words.order}});
   }
   return json;
@@ -150,7 +150,7 @@ Json generation_json(const Report& report) {
     if (const std::string shown = generated_text(generation, t); shown != own) {
       json["tokens"][t]["shown"] = valid_utf8(shown);
     }
-    if (token.agreement) json["tokens"][t]["agreement"] = agreement_json(report, *token.agreement);
+    if (token.check) json["tokens"][t]["check"] = check_json(report, *token.check);
   }
   return json;
 }
@@ -185,7 +185,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     field("flow_gap_max", largest);
   }
   if (!report.scores.empty()) field("scores", scores_json(report));
-  if (report.agreement) field("agreement", agreement_json(report, *report.agreement));
+  if (report.check) field("check", check_json(report, *report.check));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));
   if (report.generation) field("generation", generation_json(report));

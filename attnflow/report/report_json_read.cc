@@ -276,17 +276,56 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Re
   return all;
 }
 
-void check_agreement(const Field& json, const BlankOutAgreement& agreement, const Report& report) {
+// Reports written before tokens were replaced by others have the values of some blanked tokens beside their maps.
+void read_blanked_maps(const Field& json, ReportCheck& check) {
+  const auto add = [&](std::size_t token, double value) {
+    if (check.find(token) == nullptr) check.tokens.push_back({.token = token, .drop = check.value - value});
+  };
+  json.read("quantity", check.quantity);
+  json.read("value", check.value);
+  json.read("blank", check.blank);
+  for_each_element(json.find("maps"), [&](const Field& field) {
+    MapCheck& map = check.maps.emplace_back();
+    FieldReader::read(field, map);
+    double value = check.value;
+    field.read("blanked_value", value);
+    add(map.first_token, value);
+    if (!map.decisive_token) return;
+    field.read("decisive_value", value);
+    add(*map.decisive_token, value);
+  });
+  std::sort(check.tokens.begin(), check.tokens.end(),
+            [](const CheckedToken& a, const CheckedToken& b) { return a.token < b.token; });
+}
+
+std::optional<ReportCheck> read_check(const Field& json, const Report& report) {
+  std::optional<ReportCheck> found;
+  std::optional<Field> field = json.find("check");
+  if (field) {
+    FieldReader::read(*field, found.emplace());
+  } else if (field = json.find("agreement"); field) {
+    read_blanked_maps(*field, found.emplace());
+  } else {
+    return found;
+  }
   const std::size_t tokens = report.input.tokens.size();
-  for (std::size_t m = 0; m < agreement.maps.size(); ++m) {
-    const MapAgreement& map = agreement.maps[m];
-    const std::string path = fmt::format("{}.maps[{}]", json.path(), m);
+  for (std::size_t t = 0; t < found->tokens.size(); ++t) {
+    const std::string name = fmt::format("{}.tokens[{}].token", field->path(), t);
+    check_position(name, found->tokens[t].token, tokens);
+    if (t > 0 && found->tokens[t].token <= found->tokens[t - 1].token) {
+      fail(name, "increasing positions", std::to_string(found->tokens[t].token));
+    }
+  }
+  for (std::size_t m = 0; m < found->maps.size(); ++m) {
+    const MapCheck& map = found->maps[m];
+    const std::string path = fmt::format("{}.maps[{}]", field->path(), m);
     check_position(path + ".first_token", map.first_token, tokens);
     check_position(path + ".decisive_token", map.decisive_token, tokens);
     if (map.layer && (*map.layer < 1 || *map.layer > report.model.layers)) {
       fail(path + ".layer", fmt::format("a layer from 1 to {}", report.model.layers), std::to_string(*map.layer));
     }
   }
+  return found;
 }
 
 void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
@@ -320,9 +359,9 @@ Generation read_generation(const Field& json, const Report& report) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     const Field field = tokens.element(i);
-    const GeneratedToken& token = generation.tokens[i];
+    GeneratedToken& token = generation.tokens[i];
     check_range(field, token.begin, token.end, generation.text);
-    if (token.agreement) check_agreement(field.at("agreement"), *token.agreement, report);
+    token.check = read_check(field, report);
   }
   for (std::size_t i = 0; i < generation.excluded.size(); ++i) {
     check_positions(fmt::format("{}.excluded[{}].tokens", json.path(), i), generation.excluded[i].tokens, 0,
@@ -396,7 +435,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     document.read("flow_layers", report.flow_layers);
     check_layers("flow_layers", report.flow_layers, report.model);
     report.output_token = first;
-    for (const char* const name : {"certificates", "referents", "target", "agreement"}) {
+    for (const char* const name : {"certificates", "referents", "target", "check", "agreement"}) {
       if (document.find(name)) fail(name, "none in a generation", "some");
     }
     if (report.input.image) fail("input.image", "none in a generation", "one");
@@ -425,8 +464,7 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
     }
   }
   report.scores = read_scores(document.find("scores"), report);
-  read("agreement", report.agreement);
-  if (report.agreement) check_agreement(document.at("agreement"), *report.agreement, report);
+  report.check = read_check(document, report);
   report.certificates = read_certificates(document.find("certificates"), report);
   read("referents", report.referents);
   for (std::size_t r = 0; r < report.referents.size(); ++r) {

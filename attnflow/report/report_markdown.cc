@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
-#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_certificate.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
@@ -92,15 +92,14 @@ void append_referents(std::string& out, const Report& report) {
   if (degenerate) out += "\n\u00B0 set by the first or last layer alone\n";
 }
 
-void append_agreement(std::string& out, const Report& report) {
-  const internal::AgreementWords words = internal::agreement_words(report);
+void append_check(std::string& out, const Report& report) {
+  const internal::CheckWords words = internal::check_words(report);
   if (words.rows.empty()) return;
-  out += "\n" + markdown_escaped(words.summary) + "\n\n| map | ranks first | " + markdown_escaped(words.blanked) +
-         " | rank correlation | verdict |\n";
-  out += "| --- | --- | ---: | ---: | --- |\n";
-  for (const internal::AgreementRow& row : words.rows) {
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.blanked,
-                       row.rank_correlation, row.verdict);
+  out += "\n" + markdown_escaped(words.summary) + "\n\n" + markdown_escaped(words.drops) +
+         "\n\n| map | ranks first | falls by | top token | order |\n| --- | --- | ---: | --- | --- |\n";
+  for (const internal::CheckRow& row : words.rows) {
+    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.drop,
+                       markdown_escaped(row.top), row.order);
   }
   out += "\n" + markdown_escaped(words.key) + "\n";
 }
@@ -139,7 +138,7 @@ std::string markdown_table(const Report& report) {
       }
     }
   }
-  append_agreement(out, report);
+  append_check(out, report);
   if (!report.referents.empty()) append_referents(out, report);
   for (const ReportCertificate& certificate : report.certificates) {
     const CertificateText text = certificate_text(report, certificate, "\u2026");
@@ -148,9 +147,9 @@ std::string markdown_table(const Report& report) {
     if (!text.arcs.empty()) out += "\n";
     for (const std::string& arc : text.arcs) out += "- " + markdown_escaped(arc) + "\n";
   }
-  if (const std::vector<Note> notes = internal::notes_beside_agreement(report); !notes.empty()) {
+  if (!report.notes.empty()) {
     out += "\n";
-    for (const Note& note : notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
+    for (const Note& note : report.notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
   }
   return out;
 }

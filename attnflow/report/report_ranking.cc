@@ -241,9 +241,9 @@ std::vector<std::string> score_lines(const Report& report) {
   std::vector<std::string> names;
   for (const MethodScores& scores : report.scores) names.push_back(to_text(scores.method));
   const std::string target = report.target ? target_title(report.target) : std::string("the prediction");
-  const std::string value =
-      report.agreement ? fmt::format(" ({} {:.3g})", clean_line(report.agreement->quantity), report.agreement->value)
-                       : std::string();
+  const std::string value = report.check
+                                ? fmt::format(" ({} {:.3g})", clean_line(report.check->quantity), report.check->value)
+                                : std::string();
   lines.push_back(fmt::format("{}: values above 0 argue for {}{}, values below 0 against it.", fmt::join(names, ", "),
                               target, value));
   for (const MethodScores& scores : report.scores) {

@@ -5,10 +5,11 @@
 //
 //     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
 //
-// Agreement. Blanking token j alone changes F to F_j. A map is right about the model as far as it orders the tokens by
-// the drops F - F_j (Spearman's correlation; |F - F_j| for maps not made for this prediction), and as far as F falls
-// when its first-ranked token is blanked. Compared tokens exclude special ones and a decoder's first token where
-// rankings set it aside (report/report_ranking.h).
+// Check. Token j alone is replaced by others that could have stood there, and F falls by d_j on average
+// (analysis/check/replacement_check.h; where nothing can stand in, the token is blanked). A map is right about the
+// model as far as the token that it ranks first is one whose d_j is large, and as far as it orders the tokens by d_j
+// (Spearman's correlation; |d_j| for maps not made for this prediction). Compared tokens exclude special ones and a
+// decoder's first token where rankings set it aside (report/report_ranking.h).
 //
 // Example:
 //
@@ -49,23 +50,38 @@ struct MethodScores {
   double error(std::size_t prediction) const;
 };
 
-// One map's agreement with blank-out.
-struct MapAgreement {
-  Method method = Method::kRollout;
-  std::optional<std::size_t> layer = {};        // for methods that aggregate
-  std::optional<double> rank_correlation = {};  // absent where either orders nothing
-  std::size_t first_token = 0;                  // the map's top token among those compared
-  double blanked_value = 0.0;                   // F where that token is blanked
-  // The compared token without which F is lowest, and F without it; absent in older reports.
-  std::optional<std::size_t> decisive_token = {};
-  double decisive_value = 0.0;
+struct TriedReplacement {
+  std::string text;
+  double fit = 1.0;    // its weight in the token's drop
+  double value = 0.0;  // F with it
 };
 
-struct BlankOutAgreement {
-  std::string quantity;            // "logit difference"
-  double value = 0.0;              // F
-  std::string blank;               // replaced blanked tokens
-  std::vector<MapAgreement> maps;  // in the order of settings.methods
+struct CheckedToken {
+  std::size_t token = 0;
+  double drop = 0.0;                                // d_j, above 0 if the token speaks for the target
+  double spread = 0.0;                              // its standard error over the replacements; 0 for a blank
+  std::vector<TriedReplacement> replacements = {};  // none for a blank
+};
+
+struct MapCheck {
+  Method method = Method::kRollout;
+  std::optional<std::size_t> layer = {};           // for methods that aggregate
+  std::optional<double> rank_correlation = {};     // absent where map or check orders nothing
+  std::size_t compared = 0;                        // tokens
+  std::size_t first_token = 0;                     // the map's top token among those compared
+  std::optional<std::size_t> decisive_token = {};  // the compared token with the largest drop
+};
+
+struct ReportCheck {
+  std::string quantity;                    // "logit difference"
+  double value = 0.0;                      // F
+  std::string blank = {};                  // replaced the tokens, if not others that could have stood there
+  std::optional<double> reliability = {};  // of the drops, in [0, 1]: split halves of the replacements
+  std::size_t left_out = 0;                // tokens that could have been checked, and were not, to save time
+  std::vector<CheckedToken> tokens = {};   // by position
+  std::vector<MapCheck> maps = {};         // in the order of settings.methods
+
+  const CheckedToken* find(std::size_t token) const;
 };
 
 }  // namespace attnflow

@@ -13,8 +13,8 @@
 #include "attnflow/base/text_for_test.h"
 #include "attnflow/report/compact_json.h"
 #include "attnflow/report/csv_for_test.h"
-#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_arrays.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_generation_for_test.h"
@@ -36,17 +36,17 @@ Report scored_report() {
        .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
        .sums = {{.parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}}, .total = 2.0}}},
       {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75}), .sums = {{}}}};
-  report.agreement = {.quantity = "logit difference",
-                      .value = 3.2,
-                      .blank = "[UNK]",
-                      .maps = {{.method = Method::kRollout,
-                                .layer = 2,
-                                .rank_correlation = 0.7,
-                                .first_token = 2,
-                                .blanked_value = -1.1,
-                                .decisive_token = 1,
-                                .decisive_value = -2.0},
-                               {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
+  report.check = {.quantity = "logit difference",
+                  .value = 3.2,
+                  .blank = "[UNK]",
+                  .maps = {{.method = Method::kRollout,
+                            .layer = 2,
+                            .rank_correlation = 0.7,
+                            .first_token = 2,
+                            .blanked_value = -1.1,
+                            .decisive_token = 1,
+                            .decisive_value = -2.0},
+                           {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
   return report;
 }
 
@@ -68,16 +68,16 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
       }));
     }
   }
-  ASSERT_TRUE(read.agreement.has_value());
-  const auto whole = [](const BlankOutAgreement& a) { return std::tie(a.quantity, a.value, a.blank); };
-  EXPECT_EQ(whole(*read.agreement), whole(*written.agreement));
-  ASSERT_EQ(read.agreement->maps.size(), written.agreement->maps.size());
-  const auto fields = [](const MapAgreement& m) {
+  ASSERT_TRUE(read.check.has_value());
+  const auto whole = [](const ReportCheck& a) { return std::tie(a.quantity, a.value, a.blank); };
+  EXPECT_EQ(whole(*read.check), whole(*written.check));
+  ASSERT_EQ(read.check->maps.size(), written.check->maps.size());
+  const auto fields = [](const MapCheck& m) {
     return std::tie(m.method, m.layer, m.rank_correlation, m.first_token, m.blanked_value, m.decisive_token,
                     m.decisive_value);
   };
-  for (std::size_t m = 0; m < written.agreement->maps.size(); ++m) {
-    EXPECT_EQ(fields(read.agreement->maps[m]), fields(written.agreement->maps[m]));
+  for (std::size_t m = 0; m < written.check->maps.size(); ++m) {
+    EXPECT_EQ(fields(read.check->maps[m]), fields(written.check->maps[m]));
   }
 }
 
@@ -225,7 +225,7 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   report.target = ReportTarget{.kind = "class", .label = "positive", .index = 1, .logit = 3.2};
   const auto words = [&](std::optional<double> rank_correlation, double blanked,
                          std::optional<std::size_t> decisive = {}, double least = 0.0) {
-    MapAgreement& map = report.agreement->maps.front();
+    MapCheck& map = report.check->maps.front();
     map.rank_correlation = rank_correlation;
     map.blanked_value = blanked;
     map.decisive_token = decisive;
@@ -261,12 +261,12 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
 
 TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   Report report = scored_report();
-  report.agreement->maps.pop_back();
-  report.notes = {Note(NoteCode::kBlankOutAgreement, {{"method", "rollout"},
-                                                      {"token", "cats"},
-                                                      {"quantity", "logit difference"},
-                                                      {"before", 3.2},
-                                                      {"after", -1.1}}),
+  report.check->maps.pop_back();
+  report.notes = {Note(NoteCode::kReportCheck, {{"method", "rollout"},
+                                                {"token", "cats"},
+                                                {"quantity", "logit difference"},
+                                                {"before", 3.2},
+                                                {"after", -1.1}}),
                   Note("Another.")};
   const std::string table = terminal_table(report);
   test::expect_parts(table, {"\nWe removed each token in turn (not special tokens) and ran the model again. The\n"
@@ -293,22 +293,22 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
 
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
-  report.agreement->maps.push_back(report.agreement->maps.front());
-  report.agreement->maps.back().method = Method::kIntegratedGradients;
-  report.agreement->maps.back().layer.reset();
-  report.agreement->maps.back().rank_correlation = 0.1;
+  report.check->maps.push_back(report.check->maps.front());
+  report.check->maps.back().method = Method::kIntegratedGradients;
+  report.check->maps.back().layer.reset();
+  report.check->maps.back().rank_correlation = 0.1;
   test::expect_parts(terminal_table(report),
                      {"\nintegrated-gradients  incomprehe\u2026    -1.10        0.10  don't rely on this order\n"});
   test::expect_parts(terminal_table(report, {.width = 60}), {"rank correlation with"});
-  report.agreement->maps.pop_back();
+  report.check->maps.pop_back();
   report.input.text = "The cats";
   report.input.tokens[2].end = 8;
 
-  MapAgreement& map = report.agreement->maps.front();
+  MapCheck& map = report.check->maps.front();
   const auto verdict = [&](double rank_correlation, double decisive_value) {
     map.rank_correlation = rank_correlation;
     map.decisive_value = decisive_value;
-    return internal::agreement_words(report).rows.front().verdict;
+    return internal::check_words(report).rows.front().verdict;
   };
   EXPECT_EQ(verdict(0.6, -1.1), "agrees");
   EXPECT_EQ(verdict(0.6, -5.4), "agrees");  // half of the fall
@@ -316,18 +316,18 @@ TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
   EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
   EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
   EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
-  report.agreement->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
+  report.check->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});
-  report.agreement->quantity = "logit difference";
+  report.check->quantity = "logit difference";
   map.rank_correlation.reset();
   map.decisive_value = 3.2;  // nothing lowers it
-  const internal::AgreementWords words = internal::agreement_words(report);
+  const internal::CheckWords words = internal::check_words(report);
   EXPECT_TRUE(words.summary.ends_with("The logit difference is 3.20."));
   EXPECT_EQ(words.rows.front().rank_correlation, "none");
   EXPECT_EQ(words.rows.front().verdict, "");
 
-  report.agreement.reset();  // a document that says it in notes alone
-  EXPECT_TRUE(internal::agreement_words(report).rows.empty());
+  report.check.reset();  // a document that says it in notes alone
+  EXPECT_TRUE(internal::check_words(report).rows.empty());
   test::expect_parts(terminal_table(report), {"Note: Blanking"});
   EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);
 }

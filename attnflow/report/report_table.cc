@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
-#include "attnflow/report/report_agreement.h"
 #include "attnflow/report/report_certificate.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_text.h"
@@ -66,13 +66,13 @@ class TableWriter {
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     for (const std::string& line : score_lines(report_)) paragraph(line);
-    std::vector<Note> notes = internal::notes_beside_agreement(report_);
+    std::vector<Note> notes = report_.notes;
     const auto below = std::stable_partition(notes.begin(), notes.end(),
                                              [](const Note& note) { return note.code == NoteCode::kNotTheAnswer; });
     for (auto note = notes.begin(); note != below; ++note) paragraph(clean_line(note_text(*note, option_names_)));
     notes.erase(notes.begin(), below);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
-    agreement(internal::agreement_words(report_));
+    check(internal::check_words(report_));
     if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
     if (!notes.empty()) out_ += '\n';
@@ -109,43 +109,38 @@ class TableWriter {
     }
   }
 
-  void agreement(const internal::AgreementWords& words) {
+  void check(const internal::CheckWords& words) {
     if (words.rows.empty()) return;
     out_ += '\n';
     paragraph(words.summary);
+    paragraph(words.drops);
     constexpr std::string_view kFirst = "ranks first";
-    constexpr std::string_view kCorrelation = "rank corr.";
+    constexpr std::string_view kFalls = "falls by";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
-    std::size_t verdict = 0;
-    for (const internal::AgreementRow& row : words.rows) {
+    std::size_t top = 0;
+    std::size_t order = 0;
+    for (const internal::CheckRow& row : words.rows) {
       map = std::max(map, row.map.size());
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
-      verdict = std::max(verdict, row.verdict.size());
+      top = std::max(top, display_width(row.top));
+      order = std::max(order, display_width(row.order));
     }
-    // In short lines the values' title shrinks first, then the tokens; sentences finally replace the table.
-    const auto others_beside = [&](std::string_view title) {
-      return map + display_width(title) + kCorrelation.size() + verdict + 4 * kGap;
-    };
-    constexpr std::string_view kShortTitle = "without";
-    const bool fits = others_beside(words.blanked) + token <= width_;
-    const std::string_view title = fits ? std::string_view(words.blanked) : kShortTitle;
-    const std::size_t others = others_beside(title);
+    top = std::max(top, std::string_view("top token").size());
+    // In short lines the tokens shrink first; sentences finally replace the table.
+    const std::size_t others = map + kFalls.size() + top + order + 4 * kGap;
     if (others + kFirst.size() > width_) {
-      for (const internal::AgreementRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
+      for (const internal::CheckRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
       return;
     }
     token = std::min(token, width_ - others);
-    const auto line = [&](std::string_view first, std::string_view second, std::string_view third,
-                          std::string_view fourth, std::string_view fifth) {
-      return internal::without_trailing_spaces(fmt::format("{:<{}}  {}  {:>{}}  {:>{}}  {}", first, map,
-                                                           fit_to_cells(second, token, marks_.ellipsis), third,
-                                                           title.size(), fourth, kCorrelation.size(), fifth));
+    const auto line = [&](const internal::CheckRow& row) {
+      return internal::without_trailing_spaces(
+          fmt::format("{:<{}}  {}  {:>{}}  {}  {}", row.map, map, fit_to_cells(row.token, token, marks_.ellipsis),
+                      row.drop, kFalls.size(), fit_to_cells(row.top, top, marks_.ellipsis), row.order));
     };
-    out_ += styled(line("", kFirst, title, kCorrelation, "verdict"), kBold) + "\n";
-    for (const internal::AgreementRow& row : words.rows) {
-      out_ += line(row.map, row.token, row.blanked, row.rank_correlation, row.verdict) + "\n";
-    }
+    out_ += styled(line({"", std::string(kFirst), std::string(kFalls), "top token", "order"}), kBold) + "\n";
+    for (const internal::CheckRow& row : words.rows) out_ += line(row) + "\n";
     paragraph(words.key, kDim);
   }
 

@@ -19,8 +19,8 @@ from attnflow.explanation import explain
 from attnflow.generation import generate
 from attnflow.layers import LayerParts, register_layer
 from attnflow.notebook import show
-from attnflow.report import Agreement as Agreement
-from attnflow.report import MapAgreement as MapAgreement
+from attnflow.report import Check as Check
+from attnflow.report import MapCheck as MapCheck
 from attnflow.report import Report
 
 __version__ = _core.version()

@@ -79,7 +79,7 @@ def explain(
         otherwise.
     head, labels: a classifier of your own: a function from the model's output to logits [text, class], and its classes'
         names. With it the model may have no head, or another one.
-    check: whether to blank each token in turn and compare the maps with it (`Report.agreement`), if a prediction is
+    check: whether to replace each token in turn and compare the maps with that (`Report.check`), if a prediction is
         made at the output token. None: only if that takes a fraction of a second, and not with only_output_token.
     """
     if head is not None and not callable(head):
@@ -136,7 +136,7 @@ def _of_several(name: str, number: int | None) -> Iterator[None]:
 
 def _checked(report: Report, check: bool | None) -> Report:
     """Refuses a report without the check that was asked for."""
-    if check and report.agreement is None:
+    if check and report.check is None:
         raise Error(
             "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
             "encoder or the last of a decoder, a mask, the last token), and a token to blank with (unknown or mask; in "

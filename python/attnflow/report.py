@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import json
 from collections.abc import Sequence
 from functools import reduce
@@ -41,23 +42,43 @@ class Prediction(NamedTuple):
     choices: list[tuple[str, float]]  # label and probability, the most probable first
 
 
-class MapAgreement(NamedTuple):
-    """How well the last layer of one method agrees with blank-out."""
+class MapCheck(NamedTuple):
+    """The check of one method's map, from its last layer."""
 
-    rank_correlation: float | None  # Spearman's; None where either orders nothing
-    first_token: int  # which the method ranks first, of those that are not special
-    blanked_value: float  # the quantity where that token is blanked
-    decisive_token: int | None  # the one whose blanking lowers it most
-    decisive_value: float
+    rank_correlation: float | None  # Spearman's, with the drops; None where either orders nothing
+    compared: int  # tokens
+    first_token: int  # which the method ranks first, of those compared
+    decisive_token: int | None  # the one with the largest drop
+    level: str  # strong, weak, none, or unknown
+    top: str  # whether the top token is right, as a sentence
+    order: str  # whether the order is
 
 
-class Agreement(NamedTuple):
-    """The result of checking a report's maps by blanking tokens one by one."""
+class Replacement(NamedTuple):
+    """A token that stood in for another."""
 
-    quantity: str  # "logit difference of plural over singular"
-    blank: str  # what stood in for blanked tokens
+    text: str
+    fit: float  # its weight in the drop: how much of the prediction's kind it keeps
+    value: float  # the quantity with it
+
+
+class CheckedToken(NamedTuple):
+    """A token that was replaced by others."""
+
+    drop: float  # by which the quantity falls without it, on average; above 0 if it speaks for the prediction
+    spread: float  # standard error of that mean
+    replacements: list[Replacement]  # none where it was blanked
+
+
+class Check(NamedTuple):
+    """What the prediction depends on, found by replacing its tokens one by one, and what each map says of that."""
+
+    quantity: str  # "logit difference"
     value: float  # the quantity as the text stands
-    maps: dict[str, MapAgreement]  # by method
+    blank: str  # what stood in for tokens; empty: others that could have stood there
+    reliability: float | None  # of the drops, from 0 to 1; None for blanks and for fewer than three tokens
+    tokens: dict[int, CheckedToken]  # by position, those that were checked
+    maps: dict[str, MapCheck]  # by method
 
 
 class Target(NamedTuple):
@@ -174,13 +195,25 @@ class Report(Tabular):
         return None if found is None else Target(*found)
 
     @property
-    def agreement(self) -> Agreement | None:
-        """Whether to believe the maps: how well they agree with blanking the tokens one by one; None if not checked."""
-        known = self._core.agreement
+    def check(self) -> Check | None:
+        """Whether to believe the maps: what the prediction depends on; None if not checked."""
+        known = self._core.check
         if known is None:
             return None
-        quantity, blank, value, maps = known
-        return Agreement(quantity, blank, value, {method: MapAgreement(*found) for method, found in maps})
+        quantity, value, blank, reliability, checked, maps = known
+        tokens = {
+            token: CheckedToken(drop, spread, [Replacement(*one) for one in replacements])
+            for token, drop, spread, replacements in checked
+        }
+        return Check(
+            quantity, value, blank, reliability, tokens, {method: MapCheck(*found) for method, found in maps}
+        )
+
+    @property
+    def agreement(self) -> Check | None:
+        """Deprecated: `check`."""
+        warnings.warn("Report.agreement is now Report.check", DeprecationWarning, stacklevel=2)
+        return self.check
 
     @property
     def scores(self) -> dict[str, NDArray[np.float64]]:

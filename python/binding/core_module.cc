@@ -35,7 +35,7 @@
 #include "attnflow/base/suggestion.h"
 #include "attnflow/base/version.h"
 #include "attnflow/evaluate/rank_correlation.h"
-#include "attnflow/explain/blank_out_agreement.h"
+#include "attnflow/explain/check_maps.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/mixing_choice.h"

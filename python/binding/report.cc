@@ -23,6 +23,7 @@
 #include "attnflow/explain/report_target.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_arrays.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
@@ -104,17 +105,30 @@ std::optional<SaidTarget> target_of(const Report& report) {
   return SaidTarget(target.kind, text_of(target.label), target.position, against, target.value());
 }
 
-// Matches Python's MapAgreement and Agreement.
-using SaidMap = std::tuple<std::optional<double>, std::size_t, double, std::optional<std::size_t>, double>;
-using SaidAgreement = std::tuple<std::string, std::string, double, std::vector<std::tuple<std::string, SaidMap>>>;
+// Match Python's classes: MapCheck, CheckedToken and Check.
+using SaidMap = std::tuple<std::optional<double>, std::size_t, std::size_t, std::optional<std::size_t>, std::string,
+                           nb::str, nb::str>;
+using SaidReplacement = std::tuple<nb::str, double, double>;
+using SaidChecked = std::tuple<std::size_t, double, double, std::vector<SaidReplacement>>;
+using SaidCheck = std::tuple<std::string, double, std::string, std::optional<double>, std::vector<SaidChecked>,
+                             std::vector<std::tuple<std::string, SaidMap>>>;
 
-std::optional<SaidAgreement> agreement_of(const Report& report) {
-  if (!report.agreement) return std::nullopt;
-  SaidAgreement said(report.agreement->quantity, report.agreement->blank, report.agreement->value, {});
-  for (const MapAgreement& map : report.agreement->maps) {
-    std::get<3>(said).emplace_back(
-        to_text(map.method),
-        SaidMap(map.rank_correlation, map.first_token, map.blanked_value, map.decisive_token, map.decisive_value));
+std::optional<SaidCheck> check_of(const Report& report) {
+  if (!report.check) return std::nullopt;
+  const ReportCheck& check = *report.check;
+  SaidCheck said(check.quantity, check.value, check.blank, check.reliability, {}, {});
+  for (const CheckedToken& token : check.tokens) {
+    std::vector<SaidReplacement> replacements;
+    for (const TriedReplacement& one : token.replacements) {
+      replacements.emplace_back(text_of(one.text), one.fit, one.value);
+    }
+    std::get<4>(said).emplace_back(token.token, token.drop, token.spread, std::move(replacements));
+  }
+  for (const MapCheck& map : check.maps) {
+    const internal::MapWords words = internal::map_words(report, check, map);
+    std::get<5>(said).emplace_back(to_text(map.method),
+                                   SaidMap(map.rank_correlation, map.compared, map.first_token, map.decisive_token,
+                                           words.level, text_of(words.effect), text_of(words.order)));
   }
   return said;
 }
@@ -169,7 +183,7 @@ void bind_report(nb::module_& module) {
                    })
       .def_prop_ro("predictions", predictions_of)
       .def_prop_ro("target", target_of)
-      .def_prop_ro("agreement", agreement_of)
+      .def_prop_ro("check", check_of)
       .def_prop_ro("special",
                    [](const Report& report) {
                      std::vector<bool> special;

@@ -76,7 +76,7 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     place.tried.push_back({codec.readable(id), kept / all, value_of(kTarget, logits)});
     weights += kept / all;
   }
-  for (const Replacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
+  for (const TriedReplacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
   return place;
 }
 

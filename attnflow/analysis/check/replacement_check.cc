@@ -12,7 +12,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFitting = 50;  // predicted tokens whose probability says how well a replacement fits
+constexpr std::size_t kFitting = 11;  // predicted tokens whose probability says how well a replacement fits
 
 double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
   const float largest = *std::max_element(logits.begin(), logits.end());
@@ -30,7 +30,7 @@ struct WeightedMean {
 };
 
 // Averages the drops of every `step`th replacement from `first` on.
-WeightedMean mean_drop(double value, const std::vector<Replacement>& tried, std::size_t first = 0,
+WeightedMean mean_drop(double value, const std::vector<TriedReplacement>& tried, std::size_t first = 0,
                        std::size_t step = 1) {
   double weights = 0.0;
   double sum = 0.0;
@@ -165,7 +165,7 @@ ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const
         if (of_tokens) fitting = internal::most_probable(logits, kFitting, [](std::size_t) { return true; });
         return;
       }
-      Replacement& one = result.places[texts[from + i].place].tried[texts[from + i].number];
+      TriedReplacement& one = result.places[texts[from + i].place].tried[texts[from + i].number];
       one.value = value;
       one.fit = of_tokens ? probability_of(logits, fitting) : 1.0;
     });

@@ -8,7 +8,7 @@
 // Definition. F(x) is the target's value, a logit less the mean of those that it is compared with. Let x be the text,
 // and x_jc the text in which candidate c stands in the place of token j (or of all tokens of word j). With
 //
-//     f_jc  =  the probability that x_jc still gives to the 50 tokens that are most probable for x
+//     f_jc  =  the probability that x_jc still gives to the eleven tokens that are most probable for x
 //
 // (1 where classes are predicted), the drop of token j is the mean over K candidates, those weighing most that keep the
 // kind of word that is predicted:
@@ -35,17 +35,17 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
+#include "attnflow/report/report_scores.h"
 #include "attnflow/text/text_codec.h"
 
 namespace attnflow {
 
-inline constexpr std::size_t kReplacements = 8;  // K
-
 struct ReplacementOptions {
-  std::size_t replacements = kReplacements;
-  ProgressFunction progress = {};  // in texts
+  std::size_t replacements = kReplacements;  // K
+  ProgressFunction progress = {};            // in texts
   std::stop_token stop_token = {};
 };
 
@@ -58,14 +58,8 @@ struct ReplacementQuestion {
   const TokenGroups& groups;  // consecutive positions, of a token or a word each
 };
 
-struct Replacement {
-  std::string text;    // of the candidate
-  double fit = 1.0;    // f_jc
-  double value = 0.0;  // F(x_jc)
-};
-
 struct PlaceDrop {
-  std::vector<Replacement> tried;  // empty: the place was left out, or has no candidate
+  std::vector<TriedReplacement> tried;  // empty: the place was left out, or has no candidate
   double drop = 0.0;
   double spread = 0.0;
 };

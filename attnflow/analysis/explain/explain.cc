@@ -234,6 +234,8 @@ class TextExplanation {
     methods.steps = options_.integration_steps;
     methods.threads = options_.threads;
     methods.check = wants_check_ ? options_.check : CheckWhen::kNever;
+    methods.codec = &codec_;
+    methods.replacements = options_.check_replacements;
     methods.phases = options_.phases;
     methods.stop_token = options_.stop_token;
     score_methods(report_, methods);

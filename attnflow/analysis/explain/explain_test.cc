@@ -297,9 +297,9 @@ TEST(ExplainText, AClassOfADecoderIsAtTheLastToken) {
   ASSERT_EQ(report.predictions.size(), 1U);
   EXPECT_EQ(report.predictions.front().kind, "classification");
   EXPECT_FALSE(report.predictions.front().position);
-  ASSERT_TRUE(report.agreement);  // the map ends where the class is predicted
+  ASSERT_TRUE(report.check);  // the map ends where the class is predicted
   options.settings.output_token = {.kind = OutputToken::Kind::kPosition, .position = 0};
-  EXPECT_FALSE(explain(model, "the key", options).agreement);
+  EXPECT_FALSE(explain(model, "the key", options).check);
 }
 
 TEST(ExplainText, NormalisedRowsSumToOne) {

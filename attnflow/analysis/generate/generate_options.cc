@@ -26,7 +26,7 @@ std::vector<Option<GenerateOptions>> make_generate_options() {
       option<&Asked::ignore_end>("ignore_end", kForGenerate, "Continue past end-of-text tokens", {.group = "Sampling"}),
       option<&Asked::check_tokens>(
           "check_tokens", kGenerateRequest,
-          "Generated tokens that are checked by blank-out, however long that takes; empty: those that take "
+          "Generated tokens whose maps are checked, however long that takes; empty: those that take "
           "little time",
           {.form = OptionForm::kPositions}),
       option<&Asked::integration_steps>(

@@ -38,7 +38,7 @@ struct GenerateOptions {
   bool ignore_end = false;                        // continue past a token that ends the text
   bool generated_columns = false;                 // keep the values on generated tokens too; encoder-decoders do
   std::vector<std::size_t> flow_tokens;           // generated tokens whose flow is wanted; empty: all
-  std::vector<std::size_t> check_tokens;          // generated tokens checked by blank-out; empty: those that are cheap
+  std::vector<std::size_t> check_tokens;          // generated tokens that are checked; empty: those that are cheap
   std::vector<std::size_t> flow_layers;           // layers that flow starts from; empty: the last of settings.layers
   TokenFilterOptions filter;                      // prompt tokens (words where merged) to exclude from rankings
   std::size_t choices = 5;                        // most probable tokens that are kept for each generated one
@@ -54,7 +54,7 @@ struct GenerateOptions {
   ProgressFunction reading = {};                      // of the model's pass over the prompt, in tokens
   ProgressFunction generating = {};                   // of the text, in generated tokens
   ProgressFunction progress = {};                     // of relevance, then flow, then scores, in generated tokens
-  PhaseStart phases = {};                             // of check_tokens: inputs with a blank
+  PhaseStart phases = {};                             // of check_tokens
   std::stop_token enough = {};                        // ends the text; what is there is analyzed as usual
   std::stop_token stop_token = {};                    // ends the generation; what is there is kept
 };

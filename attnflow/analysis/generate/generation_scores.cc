@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "attnflow/analysis/check/make_check.h"
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/methods/score_methods.h"
@@ -18,7 +19,7 @@ class Scorer {
  public:
   Scorer(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const std::vector<std::int64_t>& ids,
          const TokenGroups& groups, Report& report)
-      : decoder_(decoder), options_(options), prompt_(ids.size()), groups_(groups), report_(report) {
+      : decoder_(decoder), codec_(codec), options_(options), prompt_(ids.size()), groups_(groups), report_(report) {
     const std::size_t tokens = report.generation->tokens.size();
     for (const Method method : report.settings.methods) {
       if (method_info(method).aggregates()) continue;
@@ -29,8 +30,7 @@ class Scorer {
     }
     // A tokenizer without a blank token is an error only if blank-out was requested.
     asked_ = report.settings.wants(Method::kBlankOut);
-    blank_ = asked_ || !options.check_tokens.empty() ? find_blank_token(codec, decoder.info())
-                                                     : try_find_blank_token(codec, decoder.info());
+    blank_ = asked_ ? find_blank_token(codec, decoder.info()) : try_find_blank_token(codec, decoder.info());
     input_.ids = ids;
     for (std::size_t j = 0; j < groups.size(); ++j) {
       if (report.input.tokens[j].special) continue;
@@ -43,26 +43,42 @@ class Scorer {
     GeneratedToken& token = report_.generation->tokens[t];
     if (!token.target) return false;
     if (t > 0) append(report_.generation->tokens[t - 1]);
-    tokens_ += input_.ids.size();
-    const bool agrees = blank_ && checks(t) && !stopped_;
     const bool waits = !options_.check_tokens.empty() && t < options_.check_tokens.back();
-    if (report_.scores.empty() && !agrees) return waits;
-    const TextQuestion question = question_of(token, asked_ || !report_.scores.empty());
-    // Without a request for blank-out, only the prompt is blanked, for agreement.
-    const TextQuestion of_prompt = question_of(token, asked_);
-    const std::optional<BlankOut> blanked = agrees ? blanked_of(of_prompt) : std::nullopt;
+    const bool is_checked = checks(t);
+    if (report_.scores.empty() && !is_checked) return waits;
+    const TextQuestion question = question_of(token, true);
+    const std::optional<BlankOut> blanked = asked_ ? std::optional(blank_out(question)) : std::nullopt;
     for (MethodScores& scores : report_.scores) set_row(scores, t, method_scores(scores.method, question, blanked));
-    if (blanked) {
-      token.agreement = blank_out_agreement(report_, report_.output_tokens[t], *blanked, blanked_input(of_prompt));
-    }
+    if (is_checked) token.check = check_of(question_of(token, false), report_.output_tokens[t]);
     return true;
   }
 
  private:
   bool checks(std::size_t t) const {
     const std::vector<std::size_t>& wanted = options_.check_tokens;
-    if (!wanted.empty()) return std::binary_search(wanted.begin(), wanted.end(), t);
-    return asked_ || agreement_is_cheap(decoder_.info().active_parameters(), tokens_, groups_.size());
+    return wanted.empty() ? left_ > 0.0 : std::binary_search(wanted.begin(), wanted.end(), t);
+  }
+
+  // Of the prompt's tokens.
+  std::optional<ReportCheck> check_of(const TextQuestion& question, std::size_t output_token) {
+    const bool is_asked = !options_.check_tokens.empty();
+    try {
+      std::optional<ReportCheck> check =
+          make_check(report_, output_token, question, is_asked ? std::nullopt : std::optional(left_));
+      if (!is_asked) left_ = check ? left_ - work_of(*check) : 0.0;
+      return check;
+    } catch (const Cancelled&) {
+      throw;
+    } catch (const std::exception&) {
+      if (is_asked) throw;
+      left_ = 0.0;  // what cannot be replaced now cannot with more tokens
+      return std::nullopt;
+    }
+  }
+
+  // At most: whole texts.
+  double work_of(const ReportCheck& check) const {
+    return run_work(decoder_.info(), check.tokens.size() * kReplacements * input_.ids.size() / 2);
   }
 
   // About the prediction that chose a token: for the prompt's tokens, or for all before it.
@@ -73,6 +89,7 @@ class Scorer {
     }
     TextQuestion question = text_question(decoder_, input_, score_target(*token.target), std::move(groups), blank_);
     question.content = content_;
+    question.codec = &codec_;
     question.steps = options_.integration_steps;
     question.threads = options_.threads;
     if (!options_.check_tokens.empty()) question.phases = options_.phases;
@@ -83,18 +100,6 @@ class Scorer {
   void append(const GeneratedToken& token) {
     if (!token.special) content_.push_back(input_.ids.size());
     input_.ids.push_back(token.id);
-  }
-
-  std::optional<BlankOut> blanked_of(const TextQuestion& question) {
-    try {
-      return blank_out(question);
-    } catch (const Cancelled&) {
-      throw;
-    } catch (const std::exception&) {
-      if (asked_) throw;
-      stopped_ = true;  // what cannot be blanked now cannot with more tokens
-      return std::nullopt;
-    }
   }
 
   void set_row(MethodScores& scores, std::size_t t, const MethodScores& found) const {
@@ -111,6 +116,7 @@ class Scorer {
   }
 
   Decoder& decoder_;
+  const TextCodec& codec_;
   const GenerateOptions& options_;
   std::size_t prompt_;  // its positions
   const TokenGroups& groups_;
@@ -118,9 +124,8 @@ class Scorer {
   std::optional<BlankToken> blank_;
   TextInput input_;
   std::vector<std::size_t> content_;
-  std::size_t tokens_ = 0;  // run so far, were it one run for each token of the prompt
-  bool asked_ = false;      // for blank-out
-  bool stopped_ = false;    // no agreement any more
+  double left_ = kExplanationCheckWork;  // for the checks of later tokens
+  bool asked_ = false;                   // for blank-out
 };
 
 }  // namespace
@@ -138,8 +143,6 @@ void add_generation_scores(Decoder& decoder, const TextCodec& codec, const Gener
     if (!report.scores.empty()) report.notes.emplace_back(NoteCode::kScoresInterrupted);
     report.scores.clear();
   }
-  const std::vector<GeneratedToken>& all = report.generation->tokens;
-  if (!all.empty() && all.front().agreement) note_agreement(*all.front().agreement, report.input, report.notes);
 }
 
 }  // namespace attnflow::internal

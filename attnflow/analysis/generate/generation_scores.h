@@ -5,8 +5,8 @@
 // Report::scores; those of earlier generated tokens are MethodScores::generated if kept, else their sum is the part
 // "earlier generated tokens", so that scores and parts add up either way.
 //
-// Agreement with blank-out (report/report_scores.h) is given if blank-out is requested, else for as many first tokens
-// as are cheap together (methods/score_methods.h).
+// The check (report/report_scores.h) is of the prompt's tokens, for as many first generated tokens as are cheap
+// together (analysis/check/make_check.h).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@
 
 namespace attnflow::internal {
 
-// Fills Report::scores and the agreement of its generated tokens, which have targets, with their notes. A stop leaves
-// no scores, but the agreements found so far, and a note. Throws as the methods do; an error in what only agreement
-// needs ends it silently. `ids`: of the prompt; `groups`: its positions for each of the report's input tokens.
+// Fills Report::scores and the checks of its generated tokens, which have targets. A stop leaves no scores, but the
+// checks made so far, and a note. Throws as the methods do; an error in what only a check needs ends it silently.
+// `ids`: of the prompt; `groups`: its positions for each of the report's input tokens.
 void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
                            const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report);
 

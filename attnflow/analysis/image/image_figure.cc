@@ -12,7 +12,7 @@
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
-#include "attnflow/report/report_agreement.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/words/numbers.h"
 

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "attnflow/analysis/methods/method_question.h"
-#include "attnflow/explain/blank_out_agreement.h"
+#include "attnflow/explain/check_maps.h"
 
 namespace attnflow {
 

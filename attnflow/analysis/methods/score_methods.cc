@@ -1,13 +1,13 @@
 #include "attnflow/analysis/methods/score_methods.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "attnflow/analysis/check/make_check.h"
 #include "attnflow/analysis/methods/gradient_scores.h"
 #include "attnflow/analysis/methods/integrated_gradients.h"
 #include "attnflow/analysis/methods/logit_scores.h"
@@ -16,16 +16,6 @@
 
 namespace attnflow {
 namespace {
-
-// A model may overflow where a token is blanked.
-bool check_is_finite(const BlankOut& blanked, bool must) {
-  const auto is_finite = [](double value) { return std::isfinite(value); };
-  if (is_finite(blanked.value) && std::all_of(blanked.blanked.begin(), blanked.blanked.end(), is_finite)) return true;
-  if (!must) return false;
-  throw internal::file_error(
-      "check: expected finite values, found some that are not; the model overflows where tokens are blanked; omit "
-      "check, or load the model in float32");
-}
 
 Tensor<double> score_row(std::vector<double> scores, const char* method) {
   if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); })) {
@@ -79,25 +69,23 @@ MethodScores method_scores(Method method, const Question& question, const std::o
 
 template <typename Question>
 void score_methods(Report& report, const Question& question) {
-  const bool asked = report.settings.wants(Method::kBlankOut);
-  const double work = report.settings.explains_prediction() ? kAgreementWork : kCheckWork;
-  const std::size_t n = question.groups.size();
-  std::size_t tokens = 0;
-  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
   std::optional<BlankOut> blanked;
-  const bool must = question.check == CheckWhen::kAlways;
-  const auto is_cheap = [&] { return agreement_is_cheap(question.model.info().active_parameters(), tokens, n, work); };
-  if (question.blanked && (asked || must || (question.check == CheckWhen::kIfCheap && is_cheap()))) {
-    blanked = blank_out(question);
-    if (!asked && !check_is_finite(*blanked, must)) blanked.reset();
-  }
+  if (report.settings.wants(Method::kBlankOut)) blanked = blank_out(question);
   for (const Method method : report.settings.methods) {
     if (!method_info(method).aggregates()) report.scores.push_back(method_scores(method, question, blanked));
   }
   note_integration_error(report.scores, question.steps, report.notes);
-  if (!blanked) return;
-  report.agreement = blank_out_agreement(report, report.output_token, *blanked, blanked_input(question));
-  note_agreement(*report.agreement, report.input, report.notes);
+  if (question.check == CheckWhen::kNever) return;
+  const bool must = question.check == CheckWhen::kAlways;
+  std::optional<double> work;
+  if (!must) work = report.settings.explains_prediction() ? kExplanationCheckWork : kMapCheckWork;
+  report.check = make_check(report, report.output_token, question, work, blanked);
+  if (must && !report.check) {
+    throw internal::file_error(
+        "check: expected tokens that can be replaced or blanked, and finite values with them, found none; omit check, "
+        "or "
+        "load the model in float32");
+  }
 }
 
 template <typename Input>
@@ -124,20 +112,6 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
   }
 }
 
-std::string target_quantity(ScoreTarget::Kind kind) {
-  constexpr std::array kQuantities = {"logit", "logit difference", "logit above the others' mean", "probability",
-                                      "difference of probabilities"};
-  return kQuantities[static_cast<std::size_t>(kind)];
-}
-
-template <typename Question>
-BlankedInput blanked_input(const Question& question) {
-  return {.quantity = question.quantity.empty() ? target_quantity(question.target.kind) : question.quantity,
-          .blank = question.blank,
-          .position = question.target.position,
-          .groups = question.groups};
-}
-
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes) {
   constexpr double kMuch = 0.1;
   double most = 0.0;
@@ -155,8 +129,6 @@ template void check_methods(const Settings&, ModelOf<TextInput>&, std::size_t);
 template void check_methods(const Settings&, ModelOf<PixelInput>&, std::size_t);
 template MethodScores method_scores(Method, const TextQuestion&, const std::optional<BlankOut>&);
 template MethodScores method_scores(Method, const ImageQuestion&, const std::optional<BlankOut>&);
-template BlankedInput blanked_input(const TextQuestion&);
-template BlankedInput blanked_input(const ImageQuestion&);
 template void score_methods(Report&, const TextQuestion&);
 template void score_methods(Report&, const ImageQuestion&);
 

@@ -1,11 +1,7 @@
-// A report's methods outside the graph, and blank-out's check of all its maps.
+// A report's methods outside the graph, and the check of all its maps (analysis/check/make_check.h).
 //
 // Questions are a TextQuestion or an ImageQuestion. Order: check_methods(), before the model runs; the report's arrays
 // of methods that aggregate; score_methods().
-//
-// Agreement (report/report_scores.h) costs a run of the model for each token. It is given if blank-out is requested,
-// with every explanation of one prediction if it takes at most kAgreementWork, and with maps of attention that end in
-// the prediction if it takes at most kCheckWork.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +11,7 @@
 
 #include "attnflow/analysis/methods/blank_out.h"
 #include "attnflow/analysis/methods/method_question.h"
-#include "attnflow/explain/blank_out_agreement.h"
+#include "attnflow/explain/check_maps.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
@@ -31,16 +27,10 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
 template <typename Question>
 MethodScores method_scores(Method method, const Question& question, const std::optional<BlankOut>& blanked = {});
 
-// Fills Report::scores in the order of settings.methods, and Report::agreement with its notes. A question without
-// `blanked` has no agreement. Throws as the methods do; Cancelled.
+// Fills Report::scores in the order of settings.methods, and Report::check. Throws as the methods and make_check() do;
+// Error(kBadFile) if a check that must be made has no finite values; Cancelled.
 template <typename Question>
 void score_methods(Report& report, const Question& question);
-
-// The name of a target's value: "logit difference".
-std::string target_quantity(ScoreTarget::Kind kind);
-
-template <typename Question>
-BlankedInput blanked_input(const Question& question);
 
 // Adds a note if integrated gradients miss much of the total: then they say little about single tokens.
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);

@@ -166,28 +166,28 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
   EXPECT_LT(std::abs(method_scores(report, Method::kIntegratedGradients)->error(0)), 1e-6);
   EXPECT_FALSE(method_scores(report, Method::kBlankOut)->sums.at(0).total.has_value());
 
-  ASSERT_TRUE(report.agreement.has_value());
-  EXPECT_EQ(report.agreement->blank, "[UNK]");
-  ASSERT_EQ(report.agreement->maps.size(), 4U);  // all but blank-out
+  ASSERT_TRUE(report.check.has_value());
+  EXPECT_EQ(report.check->blank, "[UNK]");
+  ASSERT_EQ(report.check->maps.size(), 4U);  // all but blank-out
   const Tensor<double>& drops = method_scores(report, Method::kBlankOut)->values;
-  for (const MapAgreement& map : report.agreement->maps) {
+  for (const MapCheck& map : report.check->maps) {
     EXPECT_GT(map.first_token, 0U);  // not [CLS]
     EXPECT_LT(map.first_token, n - 1);
-    EXPECT_NEAR(report.agreement->value - map.blanked_value, drops(0, map.first_token), 1e-12);
+    EXPECT_NEAR(report.check->value - map.blanked_value, drops(0, map.first_token), 1e-12);
     ASSERT_TRUE(map.decisive_token.has_value());
-    EXPECT_NEAR(report.agreement->value - map.decisive_value, drops(0, *map.decisive_token), 1e-12);
+    EXPECT_NEAR(report.check->value - map.decisive_value, drops(0, *map.decisive_token), 1e-12);
     for (std::size_t j = 1; j + 1 < n; ++j) EXPECT_GE(drops(0, *map.decisive_token), drops(0, j));
   }
-  const MapAgreement& rollout = report.agreement->maps[0];
+  const MapCheck& rollout = report.check->maps[0];
   EXPECT_EQ(rollout.layer, 2U);
   EXPECT_FALSE(rollout.rank_correlation.has_value());  // uniform attention orders nothing
-  ASSERT_TRUE(report.agreement->maps[1].rank_correlation.has_value());
-  EXPECT_EQ(*report.agreement->maps[1].rank_correlation,
-            *report.agreement->maps[2].rank_correlation);  // twice as large
-  const std::vector<Note> notes = test::notes_of(report.notes, NoteCode::kBlankOutAgreement);
+  ASSERT_TRUE(report.check->maps[1].rank_correlation.has_value());
+  EXPECT_EQ(*report.check->maps[1].rank_correlation,
+            *report.check->maps[2].rank_correlation);  // twice as large
+  const std::vector<Note> notes = test::notes_of(report.notes, NoteCode::kReportCheck);
   ASSERT_EQ(notes.size(), 4U);
   EXPECT_EQ(test::value_of<std::string>(notes[1], "method"), "gradient-x-input");
-  EXPECT_EQ(test::value_of<double>(notes[1], "before"), report.agreement->value);
+  EXPECT_EQ(test::value_of<double>(notes[1], "before"), report.check->value);
 }
 
 TEST(ExplainText, WordsHaveTheScoresOfTheirPieces) {

@@ -1,5 +1,7 @@
 #include "attnflow/analysis/methods/target_values.h"
 
+#include <array>
+
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -26,6 +28,12 @@ std::vector<double> target_values(TextModel& model, std::span<const TextInput> i
 std::vector<double> target_values(VisionModel& model, std::span<const PixelInput> inputs, const ScoreTarget& target,
                                   const BatchOptions& options) {
   return values_of(model.classify(inputs, options), target);
+}
+
+std::string target_quantity(ScoreTarget::Kind kind) {
+  constexpr std::array kQuantities = {"logit", "logit difference", "logit above the others' mean", "probability",
+                                      "difference of probabilities"};
+  return kQuantities[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace attnflow

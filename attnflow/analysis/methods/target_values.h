@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attnflow/model/model.h"
@@ -15,5 +16,8 @@ std::vector<double> target_values(TextModel& model, std::span<const TextInput> i
                                   const BatchOptions& options = {});
 std::vector<double> target_values(VisionModel& model, std::span<const PixelInput> inputs, const ScoreTarget& target,
                                   const BatchOptions& options = {});
+
+// The name of a target's value: "logit difference".
+std::string target_quantity(ScoreTarget::Kind kind);
 
 }  // namespace attnflow

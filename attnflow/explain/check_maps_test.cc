@@ -1,4 +1,4 @@
-#include "attnflow/explain/blank_out_agreement.h"
+#include "attnflow/explain/check_maps.h"
 
 #include <gtest/gtest.h>
 
@@ -33,17 +33,17 @@ BlankedInput input_of(const Report& report, std::optional<std::size_t> position 
           .groups = single_tokens(report.input.tokens.size())};
 }
 
-TEST(BlankOutAgreement, RanksByTheSizeOfTheDropAndLeavesOutSpecialTokens) {
+TEST(ReportCheck, RanksByTheSizeOfTheDropAndLeavesOutSpecialTokens) {
   const Report report = sample();
   // The words' drops are 4, -3, 2 and 1; special tokens' are much larger.
   const BlankOut found{.value = 5.0, .blanked = {-90.0, 1.0, 8.0, 3.0, 4.0, -80.0}};
   EXPECT_EQ(found.scores(), (std::vector<double>{95.0, 4.0, -3.0, 2.0, 1.0, 85.0}));
-  const BlankOutAgreement agreement = blank_out_agreement(report, 0, found, input_of(report));
+  const ReportCheck agreement = check_maps(report, 0, found, input_of(report));
   EXPECT_EQ(agreement.quantity, "logit of yes");
   EXPECT_EQ(agreement.blank, "[UNK]");
   EXPECT_EQ(agreement.value, 5.0);
   ASSERT_EQ(agreement.maps.size(), 1U);
-  const MapAgreement& map = agreement.maps[0];
+  const MapCheck& map = agreement.maps[0];
   EXPECT_EQ(map.rank_correlation, 1.0);
   EXPECT_EQ(map.layer, 1U);
   EXPECT_EQ(map.first_token, 1U);
@@ -51,10 +51,10 @@ TEST(BlankOutAgreement, RanksByTheSizeOfTheDropAndLeavesOutSpecialTokens) {
   EXPECT_EQ(map.decisive_token, 1U);
 }
 
-TEST(BlankOutAgreement, LeavesOutTheMaskThatIsPredicted) {
+TEST(ReportCheck, LeavesOutTheMaskThatIsPredicted) {
   const Report report = sample();
   const BlankOut found{.value = 5.0, .blanked = {5.0, -90.0, 4.0, 3.0, 2.0, 5.0}};
-  const BlankOutAgreement agreement = blank_out_agreement(report, 0, found, input_of(report, 1));
+  const ReportCheck agreement = check_maps(report, 0, found, input_of(report, 1));
   ASSERT_EQ(agreement.maps.size(), 1U);
   EXPECT_EQ(agreement.maps[0].first_token, 2U);
   EXPECT_EQ(agreement.maps[0].decisive_token, 4U);
@@ -62,29 +62,29 @@ TEST(BlankOutAgreement, LeavesOutTheMaskThatIsPredicted) {
 }
 
 // Without relevance, only rollout onto the token itself remains, which ranks nothing.
-TEST(BlankOutAgreement, LeavesOutARowThatCarriesNothing) {
+TEST(ReportCheck, LeavesOutARowThatCarriesNothing) {
   Report report = sample();
   report.settings.mixing = Mixing::kRelevance;
   report.settings.methods = {Method::kRaw, Method::kRollout};
   report.raw = Tensor<double>({1, 1, 6}, {0.0, 0.0, 0.1, 0.0, 0.0, 0.0});
   const BlankOut found{.value = 5.0, .blanked = {5.0, 1.0, 4.0, 3.0, 2.0, 5.0}};
-  EXPECT_EQ(blank_out_agreement(report, 0, found, input_of(report)).maps.size(), 2U);
+  EXPECT_EQ(check_maps(report, 0, found, input_of(report)).maps.size(), 2U);
   report.raw(0, 0, 2) = 0.0;
-  EXPECT_TRUE(blank_out_agreement(report, 0, found, input_of(report)).maps.empty());
+  EXPECT_TRUE(check_maps(report, 0, found, input_of(report)).maps.empty());
 }
 
-TEST(BlankOutAgreementNote, SaysItInOneSentence) {
+TEST(ReportCheckNote, SaysItInOneSentence) {
   const NoteValues values = {
       {"method", "rollout"}, {"layer", std::size_t{6}},        {"token", "Sara"},          {"before", 3.2},
       {"after", -1.1},       {"quantity", "logit difference"}, {"rank_correlation", 0.712}};
-  EXPECT_EQ(Note(NoteCode::kBlankOutAgreement, values).text,
+  EXPECT_EQ(Note(NoteCode::kReportCheck, values).text,
             "Blanking the token that rollout (layer 6) ranks first, 'Sara', lowers the logit difference from 3.2 to "
             "-1.1; rank correlation with blank-out 0.71.");
 }
 
 TEST(AgreementIsCheap, ForSmallModelsOnly) {
-  EXPECT_TRUE(agreement_is_cheap(10'000'000, 32, 32));
-  EXPECT_FALSE(agreement_is_cheap(7'000'000'000, 32, 32));
+  EXPECT_TRUE(check_is_cheap(10'000'000, 32, 32));
+  EXPECT_FALSE(check_is_cheap(7'000'000'000, 32, 32));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "attnflow/explain/blank_out_agreement.h"
+#include "attnflow/explain/check_maps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/attribution/methods.h"
+#include "attnflow/base/random.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/report/report_ranking.h"
 
@@ -56,14 +57,7 @@ std::vector<double> BlankOut::scores() const {
   return scores;
 }
 
-bool agreement_is_cheap(std::uint64_t parameters, std::size_t tokens, std::size_t groups, double work) {
-  const double runs = static_cast<double>(groups) + 1.0;
-  return 2.0 * static_cast<double>(parameters) * static_cast<double>(tokens) * runs <= work;
-}
-
-BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_token, const BlankOut& found,
-                                      const BlankedInput& input) {
-  BlankOutAgreement agreement{.quantity = input.quantity, .value = found.value, .blank = input.blank, .maps = {}};
+std::vector<std::size_t> compared_tokens(const Report& report, const CheckedInput& input) {
   const std::optional<std::size_t> position = input.position;
   std::vector<bool> excluded(report.input.tokens.size(), false);  // left out of rankings
   if (report.generation) {
@@ -79,57 +73,66 @@ BlankOutAgreement blank_out_agreement(const Report& report, std::size_t output_t
     const bool is_unseen = position && report.model.causal && group.front() > *position;
     if (!report.input.tokens[j].special && !excluded[j] && !is_mask && !is_unseen) compared.push_back(j);
   }
-  if (compared.empty()) return agreement;
+  return compared;
+}
+
+std::vector<std::size_t> chosen_tokens(const Report& report, std::size_t output_token,
+                                       const std::vector<std::size_t>& compared, std::size_t most) {
+  constexpr std::size_t kFirst = 5;
+  if (compared.size() <= most) return compared;
+  std::vector<std::size_t> chosen;
+  const auto add = [&](std::size_t token) {
+    if (chosen.size() < most && std::find(chosen.begin(), chosen.end(), token) == chosen.end()) chosen.push_back(token);
+  };
+  std::vector<std::vector<std::size_t>> rankings;
   for (const Method method : report.settings.methods) {
-    if (method == Method::kBlankOut) continue;
+    const std::optional<Map> map = method == Method::kBlankOut ? std::nullopt : map_of(report, method, output_token);
+    if (!map) continue;
+    std::vector<std::size_t>& ranking = rankings.emplace_back(compared);
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [&](std::size_t a, std::size_t b) { return map->values[a] > map->values[b]; });
+  }
+  for (std::size_t rank = 0; rank < std::min(kFirst, compared.size()); ++rank) {
+    for (const std::vector<std::size_t>& ranking : rankings) add(ranking[rank]);
+  }
+  std::vector<std::size_t> others = compared;
+  Random(stream_seed(compared.size(), "check")).shuffle(others);
+  for (const std::size_t token : others) add(token);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+void check_maps(ReportCheck& check, const Report& report, std::size_t output_token, const CheckedInput& input) {
+  std::vector<const CheckedToken*> compared;
+  for (const std::size_t j : compared_tokens(report, input)) {
+    if (const CheckedToken* const found = check.find(j)) compared.push_back(found);
+  }
+  for (const Method method : report.settings.methods) {
+    if (method == Method::kBlankOut && !check.blank.empty()) continue;  // would be compared with itself
     const std::optional<Map> map = map_of(report, method, output_token);
     if (!map) continue;
     std::vector<double> values;
     std::vector<double> gaps;
     std::vector<double> drops;
     const bool sink = method_info(method).aggregates() && sets_first_aside(report, method, output_token, {*map->layer});
-    std::vector<std::size_t> ranked;
-    for (const std::size_t j : compared) {
-      if (j == 0 && sink) continue;
-      ranked.push_back(j);
-      const double drop = found.value - found.blanked[j];
-      values.push_back(map->values[j]);
-      drops.push_back(map->is_for_target ? drop : std::abs(drop));
-      if (!map->gaps.empty()) gaps.push_back(map->gaps[j]);
+    std::vector<const CheckedToken*> ranked;
+    for (const CheckedToken* const one : compared) {
+      if (one->token == 0 && sink) continue;
+      ranked.push_back(one);
+      values.push_back(map->values[one->token]);
+      drops.push_back(map->is_for_target ? one->drop : std::abs(one->drop));
+      if (!map->gaps.empty()) gaps.push_back(map->gaps[one->token]);
     }
     if (ranked.empty()) continue;
-    MapAgreement& one = agreement.maps.emplace_back();
-    one.method = method;
-    one.layer = map->layer;
-    one.rank_correlation = spearman(values, drops, {.first_gaps = gaps});
     const auto largest = std::max_element(values.begin(), values.end()) - values.begin();
-    one.first_token = ranked[static_cast<std::size_t>(largest)];
-    one.blanked_value = found.blanked[one.first_token];
-    one.decisive_token = *std::min_element(ranked.begin(), ranked.end(), [&](std::size_t a, std::size_t b) {
-      return found.blanked[a] < found.blanked[b];
-    });
-    one.decisive_value = found.blanked[*one.decisive_token];
+    const auto by_drop = [](const CheckedToken* a, const CheckedToken* b) { return a->drop < b->drop; };
+    check.maps.push_back({.method = method,
+                          .layer = map->layer,
+                          .rank_correlation = spearman(values, drops, {.first_gaps = gaps}),
+                          .compared = ranked.size(),
+                          .first_token = ranked[static_cast<std::size_t>(largest)]->token,
+                          .decisive_token = (*std::max_element(ranked.begin(), ranked.end(), by_drop))->token});
   }
-  return agreement;
-}
-
-void note_agreement(const BlankOutAgreement& agreement, const InputText& input, std::vector<Note>& notes) {
-  std::vector<Note> found;
-  for (const MapAgreement& map : agreement.maps) {
-    NoteValues values = {{"method", to_text(map.method)},
-                         {"token", display_text(input, map.first_token)},
-                         {"quantity", agreement.quantity},
-                         {"before", agreement.value},
-                         {"after", map.blanked_value}};
-    if (map.layer) values.emplace("layer", *map.layer);
-    if (map.rank_correlation) values.emplace("rank_correlation", *map.rank_correlation);
-    if (map.decisive_token && *map.decisive_token != map.first_token) {
-      values.emplace("decisive", display_text(input, *map.decisive_token));
-      values.emplace("least", map.decisive_value);
-    }
-    found.push_back({NoteCode::kBlankOutAgreement, std::move(values)});
-  }
-  notes.insert(notes.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
 }  // namespace attnflow

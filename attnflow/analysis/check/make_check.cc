@@ -1,0 +1,120 @@
+#include "attnflow/analysis/check/make_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "attnflow/analysis/check/replacement_check.h"
+#include "attnflow/analysis/methods/blank_out.h"
+#include "attnflow/analysis/methods/target_values.h"
+
+namespace attnflow {
+namespace {
+
+constexpr std::size_t kFewest = 6;  // tokens: fewer of many say little
+
+ReportCheck begin_check(const CheckedInput& input, double value) {
+  return {.quantity = input.quantity, .value = value};
+}
+
+// How many of the compared tokens can be checked within `work`.
+std::size_t affordable(const std::vector<double>& each, std::optional<double> work) {
+  double all = 0.0;
+  for (const double one : each) all += one;
+  if (!work || all <= *work) return each.size();
+  return static_cast<std::size_t>(static_cast<double>(each.size()) * *work / all);
+}
+
+std::optional<ReportCheck> by_replacement(const Report& report, std::size_t output_token, const TextQuestion& question,
+                                          const CheckedInput& input, std::optional<double> work) {
+  const ReplacementQuestion asked = {question.model, *question.codec, question.input, question.target, question.groups};
+  const std::vector<std::size_t> compared = compared_tokens(report, input);
+  std::vector<double> each;
+  for (const std::size_t j : compared) {
+    each.push_back(run_work(question.model.info(), replacement_tokens(asked, j, question.replacements)));
+  }
+  const std::size_t most = affordable(each, work);
+  if (most < std::min(kFewest, compared.size())) return std::nullopt;
+  const std::vector<std::size_t> chosen = chosen_tokens(report, output_token, compared, most);
+  std::vector<bool> wanted(question.groups.size(), false);
+  for (const std::size_t j : chosen) wanted[j] = true;
+  ReplacementOptions options{.replacements = question.replacements, .stop_token = question.stop_token};
+  if (question.phases) options.progress = question.phases("texts with a token replaced");
+  ReplacementCheck found = check_by_replacement(asked, wanted, options);
+  ReportCheck check = begin_check(input, found.value);
+  check.reliability = found.reliability;
+  check.left_out = compared.size() - chosen.size();
+  for (const std::size_t j : chosen) {
+    PlaceDrop& place = found.places[j];
+    if (place.tried.empty()) {
+      ++check.left_out;
+      continue;
+    }
+    check.tokens.push_back(
+        {.token = j, .drop = place.drop, .spread = place.spread, .replacements = std::move(place.tried)});
+  }
+  if (check.tokens.empty()) return std::nullopt;
+  return check;
+}
+
+template <typename Question>
+std::optional<ReportCheck> by_blanks(const Report& report, const Question& question, const CheckedInput& input,
+                                     std::optional<double> work, const std::optional<BlankOut>& known) {
+  if (!question.blanked) return std::nullopt;
+  std::size_t tokens = 0;
+  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
+  const double all = run_work(question.model.info(), tokens) * static_cast<double>(question.groups.size() + 1);
+  if (!known && work && all > *work) return std::nullopt;
+  const BlankOut found = known ? *known : blank_out(question);
+  ReportCheck check = begin_check(input, found.value);
+  check.blank = question.blank;
+  for (const std::size_t j : compared_tokens(report, input)) {
+    check.tokens.push_back({.token = j, .drop = found.value - found.blanked[j]});
+  }
+  return check;
+}
+
+bool is_finite(const ReportCheck& check) {
+  return std::isfinite(check.value) &&
+         std::all_of(check.tokens.begin(), check.tokens.end(), [](const auto& one) { return std::isfinite(one.drop); });
+}
+
+}  // namespace
+
+double run_work(const ModelInfo& info, std::size_t tokens) {
+  return 2.0 * static_cast<double>(info.active_parameters()) * static_cast<double>(tokens);
+}
+
+template <typename Question>
+CheckedInput checked_input(const Question& question) {
+  return {.quantity = question.quantity.empty() ? target_quantity(question.target.kind) : question.quantity,
+          .position = question.target.position,
+          .groups = question.groups};
+}
+
+template <typename Question>
+std::optional<ReportCheck> make_check(const Report& report, std::size_t output_token, const Question& question,
+                                      std::optional<double> work, const std::optional<BlankOut>& blanked) {
+  const CheckedInput input = checked_input(question);
+  std::optional<ReportCheck> check;
+  bool replaces = false;
+  if constexpr (std::is_same_v<Question, TextQuestion>) {
+    replaces = question.codec != nullptr && question.replacements > 0;
+    if (replaces) check = by_replacement(report, output_token, question, input, work);
+  }
+  if (!check && !replaces) check = by_blanks(report, question, input, work, blanked);
+  if (!check || !is_finite(*check)) return std::nullopt;
+  check_maps(*check, report, output_token, input);
+  return check;
+}
+
+template CheckedInput checked_input(const TextQuestion&);
+template CheckedInput checked_input(const ImageQuestion&);
+template std::optional<ReportCheck> make_check(const Report&, std::size_t, const TextQuestion&, std::optional<double>,
+                                               const std::optional<BlankOut>&);
+template std::optional<ReportCheck> make_check(const Report&, std::size_t, const ImageQuestion&, std::optional<double>,
+                                               const std::optional<BlankOut>&);
+
+}  // namespace attnflow

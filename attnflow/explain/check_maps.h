@@ -1,0 +1,41 @@
+// Compares a report's maps with its check (report/report_scores.h has the definition). The caller runs the model; this
+// says which tokens are to be checked, and interprets the drops.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnflow/attribution/query.h"
+#include "attnflow/report/report.h"
+
+namespace attnflow {
+
+// F is the target's value, and x_j is the input x with group j blanked.
+struct BlankOut {
+  double value = 0.0;           // F(x)
+  std::vector<double> blanked;  // F(x_j), one per group
+
+  std::vector<double> scores() const;  // F(x) - F(x_j)
+};
+
+struct CheckedInput {
+  std::string quantity;                 // "logit difference"
+  std::optional<std::size_t> position;  // the predicting position; absent: no single one
+  TokenGroups groups;                   // positions of each of the report's tokens (or words, or patches)
+};
+
+// The tokens that are compared: those with content that the prediction sees, and not the mask that it replaces.
+std::vector<std::size_t> compared_tokens(const Report& report, const CheckedInput& input);
+
+// Of these, at most `most`: the five that each map for `output_token` ranks first, then others, chosen at random by
+// their number alone. Increasing.
+std::vector<std::size_t> chosen_tokens(const Report& report, std::size_t output_token,
+                                       const std::vector<std::size_t>& compared, std::size_t most);
+
+// Fills check.maps for each of the report's methods except blank-out itself, by its values for `output_token`; tokens
+// without a drop are not compared.
+void check_maps(ReportCheck& check, const Report& report, std::size_t output_token, const CheckedInput& input);
+
+}  // namespace attnflow

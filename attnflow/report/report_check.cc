@@ -1,0 +1,294 @@
+#include "attnflow/report/report_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "attnflow/base/figures.h"
+#include "attnflow/report/report_ranking.h"
+#include "attnflow/unicode/display_width.h"
+
+namespace attnflow::internal {
+namespace {
+
+enum class Top { kRight, kUnsure, kWrong, kUnknown };
+enum class Order { kStrong, kWeak, kNone, kOpposite, kFewTokens, kUnreliable, kUnknown };
+
+constexpr std::size_t kFewestForOrder = 6;
+constexpr double kLeastReliability = 0.3;
+
+struct Verdict {
+  Top top = Top::kUnknown;
+  Order order = Order::kUnknown;
+};
+
+Top top_of(const ReportCheck& check, const MapCheck& map) {
+  const CheckedToken* const first = check.find(map.first_token);
+  const CheckedToken* const largest = map.decisive_token ? check.find(*map.decisive_token) : nullptr;
+  if (first == nullptr || largest == nullptr || !(largest->drop > largest->spread)) return Top::kUnknown;
+  if (first->drop >= figures::kDecisiveShare * largest->drop) return Top::kRight;
+  const bool may_be = first->drop + first->spread >= figures::kDecisiveShare * (largest->drop - largest->spread);
+  return may_be ? Top::kUnsure : Top::kWrong;
+}
+
+Order order_of(const ReportCheck& check, const MapCheck& map) {
+  if (!map.rank_correlation) return Order::kUnknown;
+  // Older reports do not say how many were compared.
+  if (map.compared > 0 && map.compared < kFewestForOrder) return Order::kFewTokens;
+  if (check.reliability && *check.reliability < kLeastReliability) return Order::kUnreliable;
+  const double ceiling = check.reliability ? std::sqrt(*check.reliability) : 1.0;
+  const double relative = *map.rank_correlation / ceiling;
+  if (relative >= figures::kStrongAgreement) return Order::kStrong;
+  if (relative >= figures::kWeakAgreement) return Order::kWeak;
+  return relative <= -figures::kWeakAgreement ? Order::kOpposite : Order::kNone;
+}
+
+Verdict verdict_of(const ReportCheck& check, const MapCheck& map) { return {top_of(check, map), order_of(check, map)}; }
+
+const char* level_of(const Verdict& verdict) {
+  switch (verdict.top) {
+    case Top::kWrong:
+      return "none";
+    case Top::kUnsure:
+      return "weak";
+    case Top::kUnknown:
+      return "unknown";
+    case Top::kRight:
+      break;
+  }
+  const bool doubted =
+      verdict.order == Order::kWeak || verdict.order == Order::kNone || verdict.order == Order::kOpposite;
+  return doubted ? "weak" : "strong";
+}
+
+std::string with_minus_signs(std::string number) {
+  if (number.starts_with('-')) number.replace(0, 1, "\u2212");
+  return number;
+}
+
+std::string amount(double value) {
+  std::string text = fmt::format("{:#.3g}", value);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string order_words(const ReportCheck& check, const MapCheck& map, Order order) {
+  const auto with_number = [&](const char* words) {
+    return fmt::format("{} ({})", words, with_minus_signs(fmt::format("{:.2f}", map.rank_correlation.value_or(0.0))));
+  };
+  switch (order) {
+    case Order::kStrong:
+      return with_number("agrees");
+    case Order::kWeak:
+      return with_number("agrees in part");
+    case Order::kNone:
+      return with_number("differs");
+    case Order::kOpposite:
+      return with_number("opposite");
+    case Order::kFewTokens:
+      return fmt::format("not judged: {} tokens", map.compared);
+    case Order::kUnreliable:
+      return fmt::format("not judged: reliability {:.2f}", check.reliability.value_or(0.0));
+    case Order::kUnknown:
+      break;
+  }
+  return "none";
+}
+
+std::string name_of(const Report& report, std::size_t token) { return clean_line(display_text(report.input, token)); }
+
+std::string how_checked(const Report& report, const ReportCheck& check) {
+  const char* const unit = report.input.image ? "patch" : "token";
+  std::string whom = fmt::format("each {}", unit);
+  if (check.left_out > 0)
+    whom = fmt::format("{} of {} {}s", check.tokens.size(), check.tokens.size() + check.left_out, unit);
+  const std::string verb = check.left_out > 0 ? "were" : "was";
+  if (!check.blank.empty()) return fmt::format("{} {} blanked ({})", whom, verb, clean_line(check.blank));
+  std::size_t most = 0;
+  for (const CheckedToken& one : check.tokens) most = std::max(most, one.replacements.size());
+  if (most == 0) return fmt::format("{} {} blanked", whom, verb);
+  return fmt::format("{} {} replaced by {} others that could have stood there", whom, verb, most);
+}
+
+// By falling drop.
+std::vector<CheckedToken> by_drop(const ReportCheck& check) {
+  std::vector<CheckedToken> sorted = check.tokens;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const CheckedToken& a, const CheckedToken& b) { return a.drop > b.drop; });
+  return sorted;
+}
+
+std::string with_spread(const CheckedToken& token) {
+  return amount(token.drop) + (token.spread > 0.0 ? " \u00b1 " + fmt::format("{:.2g}", token.spread) : "");
+}
+
+std::string summary_of(const Report& report, const ReportCheck& check) {
+  std::string text = fmt::format("Check: {}.", how_checked(report, check));
+  const std::vector<CheckedToken> sorted = by_drop(check);
+  const std::string value = fmt::format("The {} ({})", clean_line(check.quantity), amount(check.value));
+  if (sorted.empty()) return text;
+  if (!(sorted.front().drop > sorted.front().spread)) {
+    return fmt::format("{} {} falls without none of them: no single {} decides.", text, value,
+                       report.input.image ? "patch" : "token");
+  }
+  return fmt::format("{} {} falls most without '{}', by {}.", text, value, name_of(report, sorted.front().token),
+                     with_spread(sorted.front()));
+}
+
+std::string drops_of(const Report& report, const ReportCheck& check) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (const CheckedToken& one : by_drop(check)) {
+    const std::size_t shown = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    if (shown == kMost) break;
+    text += fmt::format("'{}' {}\n", name_of(report, one.token), with_minus_signs(amount(one.drop)));
+  }
+  std::string line = "Falls without ";
+  for (const char c : text) line += c == '\n' ? std::string(", ") : std::string(1, c);
+  line.resize(line.size() - 2);
+  return line + (check.tokens.size() > kMost ? ", ..." : ".");
+}
+
+std::string title_of(const Report& report, const MapCheck& map) {
+  const std::optional<std::size_t> layer = map.layer ? layer_index(report, *map.layer) : std::nullopt;
+  if (layer) return method_title(report, map.method, *layer);
+  return to_text(map.method) + (map.layer ? fmt::format(", layer {}", *map.layer) : "");
+}
+
+std::string top_words(const Report& report, const MapCheck& map, Top top) {
+  const std::string other = map.decisive_token ? name_of(report, *map.decisive_token) : "";
+  switch (top) {
+    case Top::kRight:
+      return "right";
+    case Top::kUnsure:
+      return fmt::format("unsure: '{}' more", other);
+    case Top::kWrong:
+      return fmt::format("wrong: '{}' decides", other);
+    case Top::kUnknown:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+CheckWords check_words(const Report& report) {
+  CheckWords words;
+  if (!report.check || report.check->maps.empty() || report.check->tokens.empty()) return words;
+  const ReportCheck& check = *report.check;
+  words.summary = summary_of(report, check);
+  words.drops = drops_of(report, check);
+  words.key = fmt::format(
+      "top {}: \"right\" if it falls by at least half of the largest fall. Order: \"agrees\" from a rank correlation "
+      "with the falls of {}, \"agrees in part\" from {}",
+      report.input.image ? "patch" : "token", figures::kStrongAgreement, figures::kWeakAgreement);
+  if (check.reliability) {
+    words.key += fmt::format(", of the most that the check's reliability ({:.2f}) allows", *check.reliability);
+  }
+  for (const MapCheck& map : check.maps) {
+    const Verdict verdict = verdict_of(check, map);
+    const CheckedToken* const first = check.find(map.first_token);
+    words.rows.push_back({.map = title_of(report, map),
+                          .token = name_of(report, map.first_token),
+                          .drop = first == nullptr ? "" : amount(first->drop),
+                          .top = top_words(report, map, verdict.top),
+                          .order = order_words(check, map, verdict.order)});
+  }
+  return words;
+}
+
+MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map) {
+  const Verdict verdict = verdict_of(check, map);
+  const CheckedToken* const first = check.find(map.first_token);
+  const CheckedToken* const largest = map.decisive_token ? check.find(*map.decisive_token) : nullptr;
+  const auto name = [&](std::size_t token) {
+    const std::string label = name_of(report, token);
+    return report.input.image ? "the patch in " + label : "\u201c" + label + "\u201d";
+  };
+  const char* const unit = report.input.image ? "patch" : "token";
+  const std::string quantity = clean_line(check.quantity);
+  const auto change = [&](const CheckedToken& token) {
+    const double drop = token.drop;
+    if (drop == 0.0) return std::string("does not change");
+    CheckedToken size = token;
+    size.drop = std::abs(drop);
+    return fmt::format("{} by {}", drop > 0.0 ? "falls" : "rises", with_spread(size));
+  };
+  MapWords words;
+  words.level = level_of(verdict);
+  const std::string without_first =
+      first == nullptr ? "" : fmt::format("without {}, the {} {}", name(map.first_token), quantity, change(*first));
+  switch (verdict.top) {
+    case Top::kRight:
+      words.effect =
+          fmt::format("Right top {}: {}, from {}", unit, without_first, with_minus_signs(amount(check.value)));
+      if (largest != nullptr && largest != first) {
+        words.effect += fmt::format("; without {} it {}", name(largest->token), change(*largest));
+      }
+      break;
+    case Top::kUnsure:
+      words.effect = fmt::format("Top {} unsure: {}; without {} it {}", unit, without_first, name(largest->token),
+                                 change(*largest));
+      break;
+    case Top::kWrong:
+      words.effect =
+          fmt::format("Another {} decides: without {}, the {} {}; without {}, which this map ranks first, it {}", unit,
+                      name(largest->token), quantity, change(*largest), name(map.first_token), change(*first));
+      break;
+    case Top::kUnknown:
+      words.effect = fmt::format("No single {} decides: the {} ({}) falls without none of them", unit, quantity,
+                                 with_minus_signs(amount(check.value)));
+      break;
+  }
+  words.effect += '.';
+  const double rank = map.rank_correlation.value_or(0.0);
+  const std::string number = with_minus_signs(fmt::format("{:.2f}", rank));
+  switch (verdict.order) {
+    case Order::kStrong:
+      words.order = fmt::format("The whole order agrees with the check (rank correlation {}).", number);
+      break;
+    case Order::kWeak:
+      words.order = fmt::format("The whole order agrees with the check in part (rank correlation {}).", number);
+      break;
+    case Order::kNone:
+      words.order =
+          fmt::format("Don\u2019t rely on the order of the others (rank correlation with the check {}).", number);
+      break;
+    case Order::kOpposite:
+      words.order = fmt::format("The order is nearly opposite to the check\u2019s (rank correlation {}).", number);
+      break;
+    case Order::kFewTokens:
+      words.order = fmt::format("With {} {}s, the order is not judged.", map.compared, unit);
+      break;
+    case Order::kUnreliable:
+      words.order =
+          fmt::format("The order is not judged: the check does not agree with itself here (reliability {:.2f}).",
+                      check.reliability.value_or(0.0));
+      break;
+    case Order::kUnknown:
+      words.order = "How the whole order compares with the check is not known.";
+      break;
+  }
+  return words;
+}
+
+std::string sentence_of(const CheckRow& row) {
+  return fmt::format("By {}, '{}' ranks first (falls by {}{}); order: {}.", row.map, row.token, row.drop,
+                     row.top.empty() ? "" : "; " + row.top, row.order);
+}
+
+std::vector<std::string> note_paragraphs(const Report& report) {
+  std::vector<std::string> paragraphs = note_texts(report.notes);
+  const CheckWords words = check_words(report);
+  if (words.rows.empty()) return paragraphs;
+  std::string checked = words.summary;
+  for (const CheckRow& row : words.rows) checked += ' ' + sentence_of(row);
+  paragraphs.insert(paragraphs.begin(), std::move(checked));
+  return paragraphs;
+}
+
+}  // namespace attnflow::internal

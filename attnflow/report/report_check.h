@@ -1,0 +1,60 @@
+// Words for the check of a report's maps (report_scores.h, ReportCheck), in tables, figures and documents; internal.
+//
+// Two questions, two answers:
+//
+//   top token   right    its drop is at least half of the largest
+//               unsure   not, but it may be, within the spread of both
+//               wrong    another token decides
+//   order       strong   the rank correlation with the drops is at least 0.6 of what the check's reliability allows,
+//               weak     0.3,
+//               none     less. Not judged with fewer than six tokens, or where the check does not agree with itself.
+//
+// The correlation with a measurement of reliability r is at most sqrt(r), so a correlation c counts as c / sqrt(r)
+// (C. Spearman, The Proof and Measurement of Association between Two Things, American Journal of Psychology 15, 1904).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attnflow/report/report.h"
+
+namespace attnflow::internal {
+
+// One map, as text that is safe to print on one line.
+struct CheckRow {
+  std::string map;    // "rollout, layers 1-6"
+  std::string token;  // the map's top token
+  std::string drop;   // by which the explained quantity falls without it: "2.93"
+  std::string top;    // "right", "unsure", "wrong: 'cats' decides"
+  std::string order;  // "agrees (0.66)"
+};
+
+struct CheckWords {
+  // "Check: each token was replaced by 8 others that could have stood there. The logit difference (3.20) falls most
+  // without 'her', by 4.30 ± 0.20."
+  std::string summary;
+  // "Falls: 'her' 4.30, 'key' 1.2, ...", the largest first
+  std::string drops;
+  std::string key;  // how the verdicts are reached
+  std::vector<CheckRow> rows;
+};
+
+// One map, as in the document and on the page.
+struct MapWords {
+  std::string level;   // "strong", "weak", "none"; "unknown" where nothing is ordered
+  std::string effect;  // "Right top token: without “cats”, the logit difference falls by 4.30, from 3.20."
+  std::string order;   // "Order: agrees with the check (rank correlation 0.70)."
+};
+// `check`, which contains `map`, is the report's or a generated token's.
+MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map);
+
+// "rollout, layers 1-6: 'cats' ranks first (falls by 4.30; right); order agrees (0.70)."
+std::string sentence_of(const CheckRow& row);
+
+// Empty if no map was checked.
+CheckWords check_words(const Report& report);
+
+// All notes for output without a table, after check_words() as one paragraph.
+std::vector<std::string> note_paragraphs(const Report& report);
+
+}  // namespace attnflow::internal
