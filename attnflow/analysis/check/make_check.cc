@@ -13,7 +13,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFewest = 6;  // tokens: fewer of many say little
+constexpr std::size_t kFewestTokens = 6;  // tokens: fewer of many say little
 
 ReportCheck begin_check(const CheckedInput& input, double value) {
   return {.quantity = input.quantity, .value = value};
@@ -36,7 +36,7 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
     each.push_back(run_work(question.model.info(), replacement_tokens(asked, j, question.replacements)));
   }
   const std::size_t most = affordable(each, work);
-  if (most < std::min(kFewest, compared.size())) return std::nullopt;
+  if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
   const std::vector<std::size_t> chosen = chosen_tokens(report, output_token, compared, most);
   std::vector<bool> wanted(question.groups.size(), false);
   for (const std::size_t j : chosen) wanted[j] = true;

@@ -69,7 +69,7 @@ std::optional<double> correlation(std::span<const double> a, std::span<const dou
 
 // Split halves, stepped up to the whole number of replacements.
 std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>& places) {
-  constexpr std::size_t kFewest = 3;
+  constexpr std::size_t kFewestPlaces = 3;
   std::vector<double> odd;
   std::vector<double> even;
   for (const PlaceDrop& place : places) {
@@ -77,7 +77,7 @@ std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>&
     odd.push_back(mean_drop(value, place.tried, 0, 2).mean);
     even.push_back(mean_drop(value, place.tried, 1, 2).mean);
   }
-  if (odd.size() < kFewest) return std::nullopt;
+  if (odd.size() < kFewestPlaces) return std::nullopt;
   const std::optional<double> half = correlation(odd, even);
   if (!half) return std::nullopt;
   return *half <= 0.0 ? 0.0 : 2.0 * *half / (1.0 + *half);
