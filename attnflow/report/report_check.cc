@@ -76,7 +76,7 @@ std::string amount(double value) {
   return text;
 }
 
-std::string order_words(const ReportCheck& check, const MapCheck& map, Order order) {
+std::string order_words(const MapCheck& map, Order order) {
   const auto with_number = [&](const char* words) {
     return fmt::format("{} ({})", words, with_minus_signs(fmt::format("{:.2f}", map.rank_correlation.value_or(0.0))));
   };
@@ -90,9 +90,9 @@ std::string order_words(const ReportCheck& check, const MapCheck& map, Order ord
     case Order::kOpposite:
       return with_number("opposite");
     case Order::kFewTokens:
-      return fmt::format("not judged: {} tokens", map.compared);
+      return "few tokens";
     case Order::kUnreliable:
-      return fmt::format("not judged: reliability {:.2f}", check.reliability.value_or(0.0));
+      return "unreliable";
     case Order::kUnknown:
       break;
   }
@@ -132,7 +132,7 @@ std::string summary_of(const Report& report, const ReportCheck& check) {
   const std::string value = fmt::format("The {} ({})", clean_line(check.quantity), amount(check.value));
   if (sorted.empty()) return text;
   if (!(sorted.front().drop > sorted.front().spread)) {
-    return fmt::format("{} {} falls without none of them: no single {} decides.", text, value,
+    return fmt::format("{} {} does not clearly fall without any of them: no single {} decides.", text, value,
                        report.input.image ? "patch" : "token");
   }
   return fmt::format("{} {} falls most without '{}', by {}.", text, value, name_of(report, sorted.front().token),
@@ -141,16 +141,12 @@ std::string summary_of(const Report& report, const ReportCheck& check) {
 
 std::string drops_of(const Report& report, const ReportCheck& check) {
   constexpr std::size_t kMost = 8;
-  std::string text;
+  std::vector<std::string> shown;
   for (const CheckedToken& one : by_drop(check)) {
-    const std::size_t shown = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-    if (shown == kMost) break;
-    text += fmt::format("'{}' {}\n", name_of(report, one.token), with_minus_signs(amount(one.drop)));
+    if (shown.size() == kMost) break;
+    shown.push_back(fmt::format("'{}' {}", name_of(report, one.token), with_minus_signs(amount(one.drop))));
   }
-  std::string line = "Falls without ";
-  for (const char c : text) line += c == '\n' ? std::string(", ") : std::string(1, c);
-  line.resize(line.size() - 2);
-  return line + (check.tokens.size() > kMost ? ", ..." : ".");
+  return fmt::format("Falls without {}{}", fmt::join(shown, ", "), check.tokens.size() > kMost ? ", ..." : ".");
 }
 
 std::string title_of(const Report& report, const MapCheck& map) {
@@ -165,9 +161,9 @@ std::string top_words(const Report& report, const MapCheck& map, Top top) {
     case Top::kRight:
       return "right";
     case Top::kUnsure:
-      return fmt::format("unsure: '{}' more", other);
+      return fmt::format("unsure: '{}'", other);
     case Top::kWrong:
-      return fmt::format("wrong: '{}' decides", other);
+      return fmt::format("wrong: '{}'", other);
     case Top::kUnknown:
       break;
   }
@@ -183,11 +179,15 @@ CheckWords check_words(const Report& report) {
   words.summary = summary_of(report, check);
   words.drops = drops_of(report, check);
   words.key = fmt::format(
-      "top {}: \"right\" if it falls by at least half of the largest fall. Order: \"agrees\" from a rank correlation "
-      "with the falls of {}, \"agrees in part\" from {}",
+      "top {0}: \"right\" from half of the largest fall, else the {0} that decides. Order: \"agrees\" from a rank "
+      "correlation with the falls of {1}, \"agrees in part\" from {2}",
       report.input.image ? "patch" : "token", figures::kStrongAgreement, figures::kWeakAgreement);
   if (check.reliability) {
     words.key += fmt::format(", of the most that the check's reliability ({:.2f}) allows", *check.reliability);
+  }
+  const auto has_few = [](const MapCheck& map) { return map.compared > 0 && map.compared < kFewestForOrder; };
+  if (std::any_of(check.maps.begin(), check.maps.end(), has_few)) {
+    words.key += fmt::format("; not judged with fewer than {}", kFewestForOrder);
   }
   for (const MapCheck& map : check.maps) {
     const Verdict verdict = verdict_of(check, map);
@@ -196,7 +196,7 @@ CheckWords check_words(const Report& report) {
                           .token = name_of(report, map.first_token),
                           .drop = first == nullptr ? "" : amount(first->drop),
                           .top = top_words(report, map, verdict.top),
-                          .order = order_words(check, map, verdict.order)});
+                          .order = order_words(map, verdict.order)});
   }
   return words;
 }
@@ -240,7 +240,7 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
                       name(largest->token), quantity, change(*largest), name(map.first_token), change(*first));
       break;
     case Top::kUnknown:
-      words.effect = fmt::format("No single {} decides: the {} ({}) falls without none of them", unit, quantity,
+      words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit, quantity,
                                  with_minus_signs(amount(check.value)));
       break;
   }

@@ -25,7 +25,7 @@ struct CheckRow {
   std::string map;    // "rollout, layers 1-6"
   std::string token;  // the map's top token
   std::string drop;   // by which the explained quantity falls without it: "2.93"
-  std::string top;    // "right", "unsure", "wrong: 'cats' decides"
+  std::string top;    // "right", "unsure: 'cats'", "wrong: 'cats'", which names the token that decides
   std::string order;  // "agrees (0.66)"
 };
 
@@ -33,7 +33,7 @@ struct CheckWords {
   // "Check: each token was replaced by 8 others that could have stood there. The logit difference (3.20) falls most
   // without 'her', by 4.30 ± 0.20."
   std::string summary;
-  // "Falls: 'her' 4.30, 'key' 1.2, ...", the largest first
+  // "Falls without 'her' 4.30, 'key' 1.20, ...", the largest first
   std::string drops;
   std::string key;  // how the verdicts are reached
   std::vector<CheckRow> rows;

@@ -5,17 +5,17 @@ import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import type { MapAgreement, ReportDocument } from "../report/document";
+import type { MapCheck, ReportDocument } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
 import { WordReport } from "../report/words";
 import { Info } from "./guide";
 import { Own } from "./own_text";
 
-export interface ShownAgreement {
-  map: MapAgreement;
+export interface ShownCheck {
+  map: MapCheck;
   effect: string;
-  /** the range of tokens checked, where the first-ranked token is not the one that was blanked; else "" */
+  /** the range of tokens checked, where the first-ranked token is not the one that was replaced; else "" */
   otherFirst: string;
 }
 
@@ -33,8 +33,8 @@ export function littleRanked({ drawn, state, ranking }: Viewer): number | null {
 const checkedOf = (viewer: Viewer) =>
   viewer instanceof GenerationViewer ? " (checked among the prompt’s tokens)" : " (checked with the usual filters)";
 
-/** The agreement of the values shown; null if the report has none for them. */
-export function agreementShown(viewer: Viewer): ShownAgreement | null {
+/** The check of the values shown; null if the report has none for them. */
+export function checkShown(viewer: Viewer): ShownCheck | null {
   const { report, state, explanation } = viewer;
   const { method, token } = state.choices;
   // Words merged in the page have different values.
@@ -44,33 +44,29 @@ export function agreementShown(viewer: Viewer): ShownAgreement | null {
   if (!from) return null;
   const generation = viewer instanceof GenerationViewer ? viewer : null;
   if (generation?.normalized) return null;
-  const agreement = generation ? generation.agreementOf(token.value) : from.document.agreement;
-  const map = agreement?.maps.find((one) => one.method === method.value);
+  const check = generation ? generation.checkOf(token.value) : from.document.check;
+  const map = check?.maps.find((one) => one.method === method.value);
   if (!map) return null;
   const own = viewer.scored || generation || token.value === from.document.output_token;
   const same = map.layer === undefined || (layers.length === 1 && layers[0] === map.layer);
   if (!own || !same) return null;
   const first = viewer.ranking.value.filter(({ rank }) => rank === 1);
-  // Documents of before have only notes, and none about a generated token.
-  const note = from.document.notes.find(
-    ({ code, values }) => code === "blank-out-agreement" && values.method === method.value,
-  );
   return {
     map,
-    effect: map.effect ?? note?.text ?? "Checked by blanking tokens.",
-    // The check of scores blanks the strongest evidence for the prediction, but the ranking is by size.
+    effect: map.effect ?? "Checked by replacing tokens.",
+    // The check of scores replaces the strongest evidence for the prediction, but the ranking is by size.
     otherFirst: viewer.scored || first.some(({ token: at }) => at === map.first_token) ? "" : checkedOf(viewer),
   };
 }
 
-function Agreed({ shown: { map, effect, otherFirst } }: { shown: ShownAgreement }) {
+function Agreed({ shown: { map, effect, otherFirst } }: { shown: ShownCheck }) {
   return (
     <p class="belief" id="agreement" data-level={map.level}>
       <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span>{" "}
-      <span title="Rank correlation of this map with the effect of blanking each token: 1 is the same order, 0 no relation">
+      <span title="Rank correlation of this map with the effect of replacing each token: 1 is the same order, 0 no relation">
         {map.order}
       </span>{" "}
-      <Info about="agreement with blank-out" place="trust" />
+      <Info about="check" place="trust" />
     </p>
   );
 }
@@ -153,14 +149,12 @@ function CheckToken({ viewer }: { viewer: GenerationViewer }) {
     await check?.(token);
     busy.value = false;
   };
-  const known = viewer.agreementOf(token);
-  // One run with the whole prompt, and one without each of its tokens.
-  const runs = viewer.report.tokens.slice(0, viewer.report.m).filter(({ special }) => !special).length + 1;
+  const known = viewer.checkOf(token);
   return (
     <p class="belief help" id="unchecked">
       {known
         ? "The check of this token is of other layers, or of other values than those shown. "
-        : `Not checked yet against blanking the prompt’s tokens, which runs the model ${runs} times. `}
+        : "Not checked yet: what the model does when the prompt’s tokens are replaced. "}
       {!known && (
         <button type="button" id="check-token" disabled={busy.value} onClick={() => void run()}>
           {busy.value ? "Checking…" : "Check this token"}
@@ -175,14 +169,14 @@ export function Belief() {
   const viewer = useViewer();
   const { report, state, scored } = viewer;
   if (viewer.carriesNothing) return <div id="belief" />;
-  const shown = agreementShown(viewer);
+  const shown = checkShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
   const { input, predictions = [], generation } = report.document;
   const what = partsOf(report.document);
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
-      ? `Not checked here by blanking ${what}.`
-      : `Not checked: the model predicts nothing that blanking ${what} could change.`;
+      ? `Not checked here by replacing ${what}.`
+      : `Not checked: the model predicts nothing that replacing ${what} could change.`;
   return (
     <div id="belief">
       {!scored && <NotTheAnswer />}

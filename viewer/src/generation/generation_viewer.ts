@@ -2,7 +2,7 @@
 import { batch, computed, signal, type ReadonlySignal } from "@preact/signals";
 import { useViewer, Viewer } from "../context";
 import type { Drawn } from "../filters";
-import { isScore, type Agreement, type Method } from "../report/document";
+import { isScore, type Check, type Method } from "../report/document";
 import type { GenerationReport } from "../report/generation_report";
 import type { Report } from "../report/report";
 import type { Span } from "../state";
@@ -17,7 +17,7 @@ export class GenerationViewer extends Viewer {
 
   /** Has the server check a generated token by blanking, and compute its flow. Set if there is a server. */
   readonly check = signal<((token: number) => Promise<void>) | null>(null);
-  readonly checks = signal<ReadonlyMap<number, Agreement>>(new Map());
+  readonly checks = signal<ReadonlyMap<number, Check>>(new Map());
 
   /** @param served a server made the text; its growth is followed */
   constructor(report: GenerationReport, growing = false, served = growing) {
@@ -46,22 +46,21 @@ export class GenerationViewer extends Viewer {
     return (holds(report) ? report : (this.answers.value.find(holds) ?? report)).layersOf(method);
   }
 
-  /** How well a generated token's maps agree with blanking; undefined if that was not checked. */
-  agreementOf(token: number): Agreement | undefined {
-    return this.report.fields.tokens[token]?.agreement ?? this.checks.value.get(token);
+  /** The check of a generated token's maps; undefined if there is none. */
+  checkOf(token: number): Check | undefined {
+    return this.report.fields.tokens[token]?.check ?? this.checks.value.get(token);
   }
 
   /** Accepts a server's check of one token: a report of the text up to it. */
   takeCheck(token: number, checked: GenerationReport) {
-    const agreement = checked.fields.tokens[token]?.agreement;
-    if (!agreement)
-      throw new Error("expected the check of the token, found none: the model may have no token to blank with");
+    const check = checked.fields.tokens[token]?.check;
+    if (!check) throw new Error("expected the check of the token, found none: nothing can be replaced");
     batch(() => {
-      this.checks.value = new Map([...this.checks.peek(), [token, agreement]]);
+      this.checks.value = new Map([...this.checks.peek(), [token, check]]);
       if (checked.methods.includes("flow")) this.answers.value = [...this.answers.peek(), checked];
       // The check covers the last layer's values: they have to be shown for the verdict to apply.
       const { span } = this.state.choices;
-      if (agreement.maps.some(({ layer }) => layer !== undefined)) span.value = { ...span.peek(), kind: "last" };
+      if (check.maps.some(({ layer }) => layer !== undefined)) span.value = { ...span.peek(), kind: "last" };
     });
   }
 

@@ -154,27 +154,49 @@ export interface ScoreFields extends Partial<ScoreSum> {
   sums?: ScoreSum[];
 }
 
-/** How well each map agrees with blanking tokens. */
-export interface Agreement {
+/** A token that stood in for another. */
+export interface Replacement {
+  text: string;
+  /** its weight in the drop */
+  fit?: number;
+  /** the quantity with it */
+  value: number;
+}
+
+/** What the prediction loses without a token: the mean over its replacements, with its standard error. */
+export interface CheckedToken {
+  token: number;
+  drop: number;
+  spread?: number;
+  /** none for a blank */
+  replacements?: Replacement[];
+}
+
+/** What the prediction depends on, found by replacing tokens, and what each map says of that. */
+export interface Check {
   quantity: string;
   /** for the whole input */
   value: number;
-  /** what replaced a blanked token */
-  blank: string;
-  maps: MapAgreement[];
+  /** what replaced the tokens, if not others that could have stood there */
+  blank?: string;
+  /** of the drops, from 0 to 1 */
+  reliability?: number;
+  /** tokens that could have been checked, and were not */
+  left_out?: number;
+  tokens: CheckedToken[];
+  maps: MapCheck[];
 }
 
-export interface MapAgreement {
+export interface MapCheck {
   method: Method;
   layer?: number;
   rank_correlation?: number;
+  /** how many tokens were compared */
+  compared?: number;
   /** the token that the map ranks first */
   first_token: number;
-  /** the quantity without it */
-  blanked_value: number;
-  /** the compared token without which the quantity is lowest, and that quantity; older reports lack both */
+  /** the compared token with the largest drop; older reports lack it */
   decisive_token?: number;
-  decisive_value?: number;
   /** the verdict, and sentences that say it; older reports lack all three */
   level?: "strong" | "weak" | "none" | "unknown";
   effect?: string;
@@ -191,7 +213,7 @@ export interface GeneratedToken {
   probability: number;
   choices: Choice[];
   target?: Target;
-  agreement?: Agreement;
+  check?: Check;
 }
 
 export interface GenerationFields {
@@ -237,7 +259,7 @@ export interface ReportDocument {
   predictions?: Prediction[];
   target?: Target;
   scores?: ScoreFields[];
-  agreement?: Agreement;
+  check?: Check;
   output_token?: number;
   all_output_tokens?: boolean;
   output_tokens?: number[];

@@ -1,8 +1,10 @@
 // Converts reports of versions 1 and 2 to version 3 in memory: the rest of the page knows only that.
 import {
+  type Check,
   checkDocument,
   type EncodedArray,
   type GenerationFields,
+  type MapCheck,
   readNotes,
   type ReportDocument,
   type Settings,
@@ -18,8 +20,44 @@ interface OldDocument extends Omit<ReportDocument, "settings" | "generation"> {
   };
 }
 
+/** What reports said of their maps when tokens were only blanked: two values of each map, no drops. */
+interface OldAgreement {
+  quantity: string;
+  value: number;
+  blank: string;
+  maps: (MapCheck & { blanked_value: number; decisive_value?: number })[];
+}
+
+function checkOf({ quantity, value, blank, maps }: OldAgreement): Check {
+  const drops = new Map<number, number>();
+  for (const { first_token, blanked_value, decisive_token, decisive_value } of maps) {
+    drops.set(first_token, value - blanked_value);
+    if (decisive_token !== undefined && decisive_value !== undefined) drops.set(decisive_token, value - decisive_value);
+  }
+  const tokens = [...drops].map(([token, drop]) => ({ token, drop })).sort((a, b) => a.token - b.token);
+  return { quantity, value, blank, tokens, maps };
+}
+
+/** Gives the check its present form, here and in a generation's tokens. */
+function withCheck<T extends { check?: Check }>(one: T): T {
+  const { agreement } = one as { agreement?: OldAgreement };
+  return agreement && !one.check ? { ...one, check: checkOf(agreement) } : one;
+}
+
+function withChecks(document: ReportDocument): ReportDocument {
+  const { generation } = document;
+  const checked = withCheck(document);
+  return generation
+    ? { ...checked, generation: { ...generation, tokens: generation.tokens.map((token) => withCheck(token)) } }
+    : checked;
+}
+
 /** A parsed document of any version. Throws with a sentence for the user. */
 export function upgraded(value: unknown): ReportDocument {
+  return withChecks(upgradedLayout(value));
+}
+
+function upgradedLayout(value: unknown): ReportDocument {
   const { version } = checkDocument(value);
   if (version >= 3) return value as ReportDocument;
   const { settings: before, generation: generated, ...same } = value as OldDocument;

@@ -21,7 +21,7 @@ interface Step {
   words: (found: Found) => ComponentChildren;
 }
 
-/** What a step refers to: the report, and the token that blanking shows to be decisive. */
+/** What a step refers to: the report, and the token that the check shows to be decisive. */
 interface Found {
   viewer: Viewer;
   decisive: number;
@@ -29,21 +29,23 @@ interface Found {
 
 const STEPS: readonly Step[] = [
   {
-    title: "Blank each token",
+    title: "Replace each token",
     method: "blank-out",
     mixing: "attention",
     words: ({ viewer, decisive }) => {
-      const { predictions = [], agreement } = viewer.report.document;
+      const { predictions = [], check } = viewer.report.document;
+      const drop = check?.tokens.find(({ token }) => token === decisive)?.drop;
       const answer = predictions[0]?.choices[0];
       return (
         <>
           The model reads “{TEXT}” and says which number its verb has: {answer?.label},{" "}
-          {percentage(answer?.probability ?? 0)}. Blanking one token after another shows which one it needs:{" "}
-          <Name viewer={viewer} token={decisive} />.{" "}
-          {agreement?.maps[0].decisive_value !== undefined &&
-            `Without it the ${agreement.quantity} falls from ${amount(agreement.value)} to ${amount(agreement.maps[0].decisive_value)}.`}{" "}
-          That takes one run of the model per token; the methods that follow need a single run. Do they find the same
-          token?
+          {percentage(answer?.probability ?? 0)}. Replacing one token after another by others that could stand there
+          shows which one it needs: <Name viewer={viewer} token={decisive} />.{" "}
+          {check &&
+            drop !== undefined &&
+            `Without it the ${check.quantity}, ${amount(check.value)}, falls by ${amount(drop)}.`}{" "}
+          That takes several runs of the model per token; the methods that follow need a single run. Do they find the
+          same token?
         </>
       );
     },
@@ -119,9 +121,9 @@ function Name({ viewer, token }: { viewer: Viewer; token: number }) {
   );
 }
 
-/** Says which token a method ranks first, and whether its order agrees with blank-out. */
+/** Says which token a method ranks first, and whether its order agrees with the check. */
 function first({ viewer, decisive }: Found, method: Method, it = "It"): ComponentChildren {
-  const map = viewer.report.document.agreement?.maps.find((one) => one.method === method);
+  const map = viewer.report.document.check?.maps.find((one) => one.method === method);
   if (!map) return null;
   const { explanation, output, state } = viewer;
   const ranking = explanation.value.ranking(method, viewer.layersOf(method), output, state.counts.value);
@@ -217,7 +219,7 @@ export function Tour({ state }: { state: ServerState }) {
     }
   }, [at, viewer]);
   if (at === null || !step) return null;
-  const decisive = viewer?.report.document.agreement?.maps[0]?.decisive_token;
+  const decisive = viewer?.report.document.check?.maps[0]?.decisive_token;
   // Another text was explained: the tour is over.
   const away = shown !== null && !viewer && state.work.working.value === "";
   const last = at === STEPS.length - 1;

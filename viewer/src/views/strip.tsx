@@ -9,8 +9,10 @@ import { SpecialNote } from "../components/special_note";
 import { pictureOf } from "../export/element_picture";
 import { degenerateIn } from "../report/notes";
 import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
+import { WordReport } from "../report/words";
 import { useViewer } from "../context";
 import { clickToken } from "../shortcuts";
+import { CheckRow } from "./check_row";
 import { lookIn } from "./text_look";
 
 export function Strip() {
@@ -24,6 +26,8 @@ export function Strip() {
   const row = viewer.row();
   const reasons = state.reasons.value;
   const split = report.tokens.some(({ index }) => report.continues(index));
+  // The check is of the prediction that the report explains, and of tokens, not of words merged in the page.
+  const check = report instanceof WordReport ? undefined : report.document.check;
   const degenerate = degenerateIn(viewer.degenerate(), row, state.counts.value);
   const choose = (token: number) => {
     if (scored) pointed.value = { input: (place.value = token), view: "strip" };
@@ -65,6 +69,7 @@ export function Strip() {
       <Readout view="strip" />
       <SpecialNote />
       <ScoreParts />
+      {check && check.tokens.length > 0 && <CheckRow check={check} report={report} tokens={report.n} />}
       <div class="row foot">
         <TextLegend />
         <p class="help" id="strip-help">
