@@ -240,8 +240,8 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
                       name(largest->token), quantity, change(*largest), name(map.first_token), change(*first));
       break;
     case Top::kUnknown:
-      words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit, quantity,
-                                 with_minus_signs(amount(check.value)));
+      words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit,
+                                 quantity, with_minus_signs(amount(check.value)));
       break;
   }
   words.effect += '.';

@@ -36,17 +36,20 @@ Report scored_report() {
        .values = Tensor<double>({1, 4}, {0.125, -1.0 / 3.0, 2.5, 0.0}),
        .sums = {{.parts = {{"biases", -0.25}, {"feed-forward layer 1", 1e-3}}, .total = 2.0}}},
       {.method = Method::kBlankOut, .values = Tensor<double>({1, 4}, {0.0, -1.5, 4.25, -0.75}), .sums = {{}}}};
-  report.check = {.quantity = "logit difference",
-                  .value = 3.2,
-                  .blank = "[UNK]",
-                  .maps = {{.method = Method::kRollout,
-                            .layer = 2,
-                            .rank_correlation = 0.7,
-                            .first_token = 2,
-                            .blanked_value = -1.1,
-                            .decisive_token = 1,
-                            .decisive_value = -2.0},
-                           {.method = Method::kBlankOut, .first_token = 2, .blanked_value = -1.05}}};
+  report.check = ReportCheck{
+      .quantity = "logit difference",
+      .value = 3.2,
+      .reliability = 0.81,
+      .left_out = 1,
+      .tokens = {{.token = 1, .drop = 5.2, .spread = 0.25, .replacements = {{"A", 0.5, -2.5}, {"This", 0.25, -1.0}}},
+                 {.token = 2, .drop = 4.3, .spread = 0.5, .replacements = {{"dogs", 0.75, -1.1}}}},
+      .maps = {{.method = Method::kRollout,
+                .layer = 2,
+                .rank_correlation = 0.7,
+                .compared = 7,
+                .first_token = 2,
+                .decisive_token = 1},
+               {.method = Method::kBlankOut, .compared = 7, .first_token = 2}}};
   return report;
 }
 
@@ -69,16 +72,22 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
     }
   }
   ASSERT_TRUE(read.check.has_value());
-  const auto whole = [](const ReportCheck& a) { return std::tie(a.quantity, a.value, a.blank); };
-  EXPECT_EQ(whole(*read.check), whole(*written.check));
-  ASSERT_EQ(read.check->maps.size(), written.check->maps.size());
-  const auto fields = [](const MapCheck& m) {
-    return std::tie(m.method, m.layer, m.rank_correlation, m.first_token, m.blanked_value, m.decisive_token,
-                    m.decisive_value);
+  const auto whole = [](const ReportCheck& a) {
+    return std::tie(a.quantity, a.value, a.blank, a.reliability, a.left_out);
   };
-  for (std::size_t m = 0; m < written.check->maps.size(); ++m) {
-    EXPECT_EQ(fields(read.check->maps[m]), fields(written.check->maps[m]));
-  }
+  EXPECT_EQ(whole(*read.check), whole(*written.check));
+  const auto same_replacement = [](const TriedReplacement& a, const TriedReplacement& b) {
+    return std::tie(a.text, a.fit, a.value) == std::tie(b.text, b.fit, b.value);
+  };
+  EXPECT_TRUE(std::ranges::equal(read.check->tokens, written.check->tokens, [&](const auto& a, const auto& b) {
+    return std::tie(a.token, a.drop, a.spread) == std::tie(b.token, b.drop, b.spread) &&
+           std::ranges::equal(a.replacements, b.replacements, same_replacement);
+  }));
+  const auto fields = [](const MapCheck& m) {
+    return std::tie(m.method, m.layer, m.rank_correlation, m.compared, m.first_token, m.decisive_token);
+  };
+  EXPECT_TRUE(std::ranges::equal(read.check->maps, written.check->maps,
+                                 [&](const auto& a, const auto& b) { return fields(a) == fields(b); }));
 }
 
 TEST(ReportScores, ErrorIsWhatIsMissing) {
@@ -215,121 +224,123 @@ TEST(ReportScores, DocumentsThatAreNoneAreRefused) {
   refused([](json& d) { d["scores"][1]["method"] = "integrated-gradients"; });
   refused([](json& d) { d["scores"][0]["parts"][0].erase("value"); });
   refused([](json& d) { d["arrays"]["blank_out"]["shape"] = {2, 2}; });
-  refused([](json& d) { d["agreement"]["maps"][0]["first_token"] = 4; });
-  refused([](json& d) { d["agreement"]["maps"][0]["layer"] = 3; });
-  refused([](json& d) { d["agreement"].erase("value"); });
+  refused([](json& d) { d["check"]["maps"][0]["first_token"] = 4; });
+  refused([](json& d) { d["check"]["maps"][0]["layer"] = 3; });
+  refused([](json& d) { d["check"]["tokens"][0]["token"] = 4; });
+  refused([](json& d) { d["check"]["tokens"][1]["token"] = 1; });
+  refused([](json& d) { d["check"].erase("value"); });
+}
+
+// Before tokens were replaced by others, reports had two values of each map.
+TEST(ReportScores, ReadsTheMapsOfReportsThatBlanked) {
+  json document = json::parse(report_to_json(scored_report()));
+  document.erase("check");
+  document["agreement"] = {{"quantity", "logit difference"},
+                           {"value", 3.2},
+                           {"blank", "[UNK]"},
+                           {"maps",
+                            {{{"method", "rollout"},
+                              {"layer", 2},
+                              {"rank_correlation", 0.7},
+                              {"first_token", 2},
+                              {"blanked_value", -1.0},
+                              {"decisive_token", 1},
+                              {"decisive_value", -2.0}}}}};
+  const Report read = report_from_json(document.dump());
+  ASSERT_TRUE(read.check);
+  EXPECT_EQ(read.check->blank, "[UNK]");
+  ASSERT_EQ(read.check->tokens.size(), 2U);
+  EXPECT_NEAR(read.check->find(1)->drop, 5.2, 1e-12);
+  EXPECT_NEAR(read.check->find(2)->drop, 4.2, 1e-12);
+  EXPECT_EQ(read.check->find(3), nullptr);
+  ASSERT_EQ(read.check->maps.size(), 1U);
+  EXPECT_EQ(read.check->maps[0].first_token, 2U);
+  EXPECT_EQ(internal::check_words(read).rows[0].top, "right");
 }
 
 TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   Report report = scored_report();
   report.target = ReportTarget{.kind = "class", .label = "positive", .index = 1, .logit = 3.2};
-  const auto words = [&](std::optional<double> rank_correlation, double blanked,
-                         std::optional<std::size_t> decisive = {}, double least = 0.0) {
-    MapCheck& map = report.check->maps.front();
-    map.rank_correlation = rank_correlation;
-    map.blanked_value = blanked;
-    map.decisive_token = decisive;
-    map.decisive_value = least;
-    const json said = json::parse(report_to_json(report)).at("agreement").at("maps").at(0);
-    return std::vector<std::string>{said.at("level"), said.at("effect"), said.at("order")};
+  MapCheck& map = report.check->maps.front();
+  CheckedToken& first = report.check->tokens[1];
+  const auto said = [&](const char* field) {
+    return json::parse(report_to_json(report)).at("check").at("maps").at(0).at(field).get<std::string>();
   };
-  using Words = std::vector<std::string>;
-  const std::string top = "blanking its top token, \u201ccats\u201d, ";
-  const std::string order = "Agreement of the whole order with blank-out: ";
-  EXPECT_EQ(
-      words(0.82, -1.3),
-      (Words{"strong",
-             "Blanking agrees: " + top + "flips the prediction: it takes the logit difference from 3.20 to \u22121.30.",
-             order + "strong (0.82)."}));
-  EXPECT_EQ(words(0.1, 3.204),
-            (Words{"none", "Don\u2019t rely on this order: " + top + "leaves the logit difference at 3.20.",
-                   order + "none (0.10)."}));
-  // One step lower if another token decides; the order is unchanged.
-  EXPECT_EQ(words(0.7, 3.0, 1, -1.3),
-            (Words{"weak",
-                   "Blanking agrees in part: " + top +
-                       "takes the logit difference from 3.20 to 3.00; blanking \u201cThe\u201d "
-                       "takes it to \u22121.30.",
-                   order + "strong (0.70)."}));
-  EXPECT_EQ(words(-0.4, 3.0)[2], order + "opposite (\u22120.40).");
-  EXPECT_EQ(
-      words({}, 3.0),
-      (Words{"unknown", "Only its top token was checked: " + top + "takes the logit difference from 3.20 to 3.00.",
-             "How the whole order compares with blank-out is not known."}));
+  EXPECT_EQ(said("level"), "strong");
+  EXPECT_EQ(said("effect"),
+            "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from 3.20; "
+            "without \u201cThe\u201d it falls by 5.20 \u00b1 0.25.");
+  EXPECT_EQ(said("order"), "The whole order agrees with the check (rank correlation 0.70).");
+  // The check allows a correlation of 0.9: 0.5 of it is 0.45.
+  map.rank_correlation = 0.53;
+  EXPECT_EQ(said("order"), "The whole order agrees with the check in part (rank correlation 0.53).");
+  EXPECT_EQ(said("level"), "weak");
+  map.rank_correlation = 0.55;
+  EXPECT_EQ(said("level"), "strong");
+  map.rank_correlation = 0.2;
+  EXPECT_EQ(said("order"), "Don\u2019t rely on the order of the others (rank correlation with the check 0.20).");
+  map.rank_correlation = -0.4;
+  EXPECT_EQ(said("order"), "The order is nearly opposite to the check\u2019s (rank correlation \u22120.40).");
+  map.compared = 5;
+  EXPECT_EQ(said("order"), "With 5 tokens, the order is not judged.");
+  EXPECT_EQ(said("level"), "strong");
+  map.compared = 7;
+  report.check->reliability = 0.2;
+  EXPECT_EQ(said("order"), "The order is not judged: the check does not agree with itself here (reliability 0.20).");
+  map.rank_correlation.reset();
+  EXPECT_EQ(said("order"), "How the whole order compares with the check is not known.");
+
+  first.drop = 2.1;  // not half of 5.2, but perhaps within the spreads
+  EXPECT_EQ(said("level"), "weak");
+  EXPECT_EQ(said("effect"),
+            "Top token unsure: without \u201ccats\u201d, the logit difference falls by 2.10 \u00b1 0.5; without "
+            "\u201cThe\u201d it falls by 5.20 \u00b1 0.25.");
+  first.drop = -0.3;
+  EXPECT_EQ(said("level"), "none");
+  EXPECT_EQ(said("effect"),
+            "Another token decides: without \u201cThe\u201d, the logit difference falls by 5.20 \u00b1 0.25; without "
+            "\u201ccats\u201d, which this map ranks first, it rises by 0.300 \u00b1 0.5.");
+  report.check->tokens[0].drop = 0.1;  // within its spread
+  EXPECT_EQ(said("level"), "unknown");
+  EXPECT_EQ(said("effect"),
+            "No single token decides: the logit difference (3.20) does not clearly fall without any of them.");
   EXPECT_EQ(json::parse(report_to_json(report)).at("target").at("title"), "class \u201cpositive\u201d");
 }
 
-TEST(Scores, AgreementIsATableBesideWhichItsNotesAreNotRepeated) {
+TEST(Scores, TheCheckIsATable) {
   Report report = scored_report();
   report.check->maps.pop_back();
-  report.notes = {Note(NoteCode::kReportCheck, {{"method", "rollout"},
-                                                {"token", "cats"},
-                                                {"quantity", "logit difference"},
-                                                {"before", 3.2},
-                                                {"after", -1.1}}),
-                  Note("Another.")};
-  const std::string table = terminal_table(report);
-  test::expect_parts(table, {"\nWe removed each token in turn (not special tokens) and ran the model again. The\n"
-                             "  logit difference is 3.20; without 'The' it falls furthest, to -2.00.\n"
-                             "                     ranks first  without  rank corr.  verdict\n"
-                             "rollout, layers 1-2  cats           -1.10        0.70  agrees\n"
-                             "verdict: \"agrees\" from a rank correlation with blank-out of 0.6, \"agrees in\n"
-                             "  part\" from 0.3; one step lower where another token matters much more than the\n"
-                             "  one ranked first\n"
-                             "\nNote: Another.\n"});
-  test::expect_no_parts(table, {"Note: Blanking"});
+  report.notes = {Note("Another.")};
+  test::expect_parts(terminal_table(report),
+                     {"\nCheck: 2 of 3 tokens were replaced by 2 others that could have stood there. The\n"
+                      "  logit difference (3.20) falls most without 'The', by 5.20 \u00b1 0.25.\n"
+                      "Falls without 'The' 5.20, 'cats' 4.30.\n"
+                      "                     ranks first  falls by  top token  order\n"
+                      "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
+                      "top token: \"right\" from half of the largest fall",
+                      "\nNote: Another.\n"});
 
   const std::string markdown = markdown_table(report);
-  test::expect_parts(markdown, {"\n| map | ranks first | logit difference without it | rank correlation | verdict |\n"
-                                "| --- | --- | ---: | ---: | --- |\n"
-                                "| rollout, layers 1-2 | cats | -1.10 | 0.70 | agrees |\n\nverdict: "});
+  test::expect_parts(markdown, {"\n| map | ranks first | falls by | top token | order |\n"
+                                "| --- | --- | ---: | --- | --- |\n"
+                                "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});
 
   const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
-  EXPECT_TRUE(
-      paragraphs[0].ends_with("By rollout, layers 1-2, 'cats' ranks first (without it: -1.10); the rank correlation "
-                              "with blank-out is 0.70 (agrees)."));
+  EXPECT_TRUE(paragraphs[0].ends_with(
+      "By rollout, layers 1-2, 'cats' ranks first (falls by 4.30; right); order: agrees (0.70)."));
   EXPECT_EQ(paragraphs[1], "Another.");
 
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
-  report.check->maps.push_back(report.check->maps.front());
-  report.check->maps.back().method = Method::kIntegratedGradients;
-  report.check->maps.back().layer.reset();
-  report.check->maps.back().rank_correlation = 0.1;
-  test::expect_parts(terminal_table(report),
-                     {"\nintegrated-gradients  incomprehe\u2026    -1.10        0.10  don't rely on this order\n"});
-  test::expect_parts(terminal_table(report, {.width = 60}), {"rank correlation with"});
-  report.check->maps.pop_back();
-  report.input.text = "The cats";
-  report.input.tokens[2].end = 8;
-
-  MapCheck& map = report.check->maps.front();
-  const auto verdict = [&](double rank_correlation, double decisive_value) {
-    map.rank_correlation = rank_correlation;
-    map.decisive_value = decisive_value;
-    return internal::check_words(report).rows.front().verdict;
-  };
-  EXPECT_EQ(verdict(0.6, -1.1), "agrees");
-  EXPECT_EQ(verdict(0.6, -5.4), "agrees");  // half of the fall
-  EXPECT_EQ(verdict(0.6, -5.5), "agrees in part");
-  EXPECT_EQ(verdict(0.59, -1.1), "agrees in part");
-  EXPECT_EQ(verdict(0.3, -9.0), "don't rely on this order");
-  EXPECT_EQ(verdict(0.29, -1.1), "don't rely on this order");
+  test::expect_parts(terminal_table(report), {"rollout, layers 1-2  incomprehe\u2026      4.30  right"});
+  test::expect_parts(terminal_table(report, {.width = 60}), {"ranks first (falls by"});
   report.check->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});
-  report.check->quantity = "logit difference";
-  map.rank_correlation.reset();
-  map.decisive_value = 3.2;  // nothing lowers it
-  const internal::CheckWords words = internal::check_words(report);
-  EXPECT_TRUE(words.summary.ends_with("The logit difference is 3.20."));
-  EXPECT_EQ(words.rows.front().rank_correlation, "none");
-  EXPECT_EQ(words.rows.front().verdict, "");
 
-  report.check.reset();  // a document that says it in notes alone
+  report.check.reset();
   EXPECT_TRUE(internal::check_words(report).rows.empty());
-  test::expect_parts(terminal_table(report), {"Note: Blanking"});
-  EXPECT_EQ(internal::note_paragraphs(report).size(), 2U);
+  EXPECT_EQ(internal::note_paragraphs(report).size(), 1U);
 }
 
 }  // namespace

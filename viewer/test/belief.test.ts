@@ -1,8 +1,8 @@
 // The line below the headline.
 import { expect, test } from "vitest";
-import { agreementShown, firstToken, littleRanked } from "../src/components/belief";
+import { checkShown, firstToken, littleRanked } from "../src/components/belief";
 import { Viewer } from "../src/context";
-import type { Agreement, ReportDocument } from "../src/report/document";
+import type { Check, ReportDocument } from "../src/report/document";
 import { Report } from "../src/report/report";
 import { f64 } from "./arrays";
 import text from "./fixtures/text.json?raw";
@@ -12,15 +12,15 @@ const base = (JSON.parse(text) as { report: ReportDocument }).report;
 test("a click that ranks another token first is told from the usual filters, and a ranking of little is said", async () => {
   const report = await Report.read(base);
   const [first] = new Viewer(report).ranking.value;
-  const map = { method: "rollout" as const, layer: 6, first_token: first.token, blanked_value: 3 };
-  const agreement: Agreement = { quantity: "logit", value: 4, blank: "[UNK]", maps: [map] };
-  const viewer = new Viewer(await Report.read({ ...base, agreement }));
+  const map = { method: "rollout" as const, layer: 6, first_token: first.token };
+  const check: Check = { quantity: "logit", value: 4, tokens: [{ token: first.token, drop: 1 }], maps: [map] };
+  const viewer = new Viewer(await Report.read({ ...base, check }));
   const { state } = viewer;
-  expect(agreementShown(viewer)?.otherFirst).toBe("");
+  expect(checkShown(viewer)?.otherFirst).toBe("");
   state.toggle(first.token);
-  expect(agreementShown(viewer)?.otherFirst).toBe(" (checked with the usual filters)");
+  expect(checkShown(viewer)?.otherFirst).toBe(" (checked with the usual filters)");
   state.toggle(first.token);
-  expect(agreementShown(viewer)?.otherFirst).toBe("");
+  expect(checkShown(viewer)?.otherFirst).toBe("");
   state.includeAll();
   expect(littleRanked(viewer)).toBeNull();
   // Where each token keeps most to itself, all but the least.

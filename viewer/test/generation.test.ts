@@ -26,7 +26,7 @@ import type { Numbers } from "../src/report/values";
 import { pieceName } from "../src/report/piece";
 import { recipeOf } from "../src/report/recipe";
 import { upgraded } from "../src/report/upgrade";
-import { agreementShown } from "../src/components/belief";
+import { checkShown } from "../src/components/belief";
 import { scoresShown } from "../src/components/score_parts";
 import { writePromptAsk } from "../src/server/ask";
 import { checkRequest } from "../src/server/generations";
@@ -808,15 +808,15 @@ describe("a generation while it happens", () => {
     choices.span.value = { kind: "all", from: 0, to: Infinity };
     viewer.state.step(1);
     const last = viewer.heldLayers("rollout").at(-1);
-    expect([viewer.agreementOf(1), agreementShown(viewer), viewer.has("flow")]).toEqual([undefined, null, false]);
-    const agreement = {
-      ...{ quantity: "logit difference", value: 2, blank: "end" },
-      maps: [{ method: "rollout" as const, layer: last, first_token: 1, blanked_value: 1, rank_correlation: 0.8 }],
+    expect([viewer.checkOf(1), checkShown(viewer), viewer.has("flow")]).toEqual([undefined, null, false]);
+    const check = {
+      ...{ quantity: "logit difference", value: 2, tokens: [{ token: 1, drop: 1 }] },
+      maps: [{ method: "rollout" as const, layer: last, first_token: 1, rank_correlation: 0.8 }],
     };
     const fields = document.generation as unknown as GenerationFields;
-    const tokens = fields.tokens.map((one, t) => (t === 1 ? { ...one, agreement } : one));
+    const tokens = fields.tokens.map((one, t) => (t === 1 ? { ...one, check } : one));
     viewer.takeCheck(1, await GenerationReport.read({ ...document, generation: { ...fields, tokens } }));
-    expect(agreementShown(viewer)?.map.rank_correlation).toBe(0.8);
+    expect(checkShown(viewer)?.map.rank_correlation).toBe(0.8);
     expect([viewer.has("flow"), viewer.heldLayers("flow")]).toEqual([true, [5]]);
     choices.method.value = "flow";
     expect(viewer.row()?.some((value) => value > 0)).toBe(true);
@@ -829,8 +829,8 @@ describe("a generation while it happens", () => {
       [3, 4, 5],
     ]);
     viewer.state.step(0);
-    expect(agreementShown(viewer)).toBeNull();
-    // A model that has nothing to blank with.
+    expect(checkShown(viewer)).toBeNull();
+    // A prompt of which nothing can be replaced.
     const unchecked = await GenerationReport.read(document);
     expect(() => viewer.takeCheck(0, unchecked)).toThrow(/expected the check of the token, found none/);
   });

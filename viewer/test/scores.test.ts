@@ -3,13 +3,13 @@ import { beforeAll, expect, test, vi } from "vitest";
 import { isAbove } from "../src/color/ends";
 import { pixelOf } from "../src/color/overlay";
 import { DivergingScale } from "../src/color/scale";
-import { agreementShown } from "../src/components/belief";
+import { checkShown } from "../src/components/belief";
 import { scoresShown, scoreTable } from "../src/components/score_parts";
 import { Viewer } from "../src/context";
 import { Explanation } from "../src/explanation";
 import { captionOf, stemOf } from "../src/export/name";
 import { readLink, writeLink } from "../src/link";
-import type { Agreement, Method, ReportDocument, Target } from "../src/report/document";
+import type { Check, Method, ReportDocument, Target } from "../src/report/document";
 import { recipeOf } from "../src/report/recipe";
 import { Report } from "../src/report/report";
 import { targetWords } from "../src/report/setting_words";
@@ -135,20 +135,17 @@ test("of a word are the sum of its pieces', but not those of blanking them", asy
   expect(words.row("blank_out", 1, 0)).toBeNull();
 });
 
-test("agreement is said of the method, layer and output token that it is of", async () => {
-  const agreement: Agreement = {
-    ...{ quantity: "logit difference", value: 4.1, blank: "[UNK]" },
+test("the check is said of the method, layer and output token that it is of", async () => {
+  const check: Check = {
+    ...{ quantity: "logit difference", value: 4.1, tokens: [{ token: 1, drop: 0.2 }] },
     maps: [
-      { method: "rollout", layer: 6, first_token: 1, blanked_value: 4.104, effect: "As told." },
-      { method: "attnlrp", first_token: 2, blanked_value: -1.3 },
-      { method: "raw", layer: 6, first_token: 1, blanked_value: 3.9 },
+      { method: "rollout", layer: 6, first_token: 1, effect: "As told." },
+      { method: "attnlrp", first_token: 2 }, // an older document has no words of a map
     ],
   };
-  // An older document has no words of a map, and maybe a note.
-  const note = { code: "blank-out-agreement", values: { method: "raw" }, text: "As noted." };
-  const viewer = new Viewer(await Report.read({ ...scored(), agreement, notes: [note] }));
+  const viewer = new Viewer(await Report.read({ ...scored(), check }));
   const { method, layer, token, residual } = viewer.state.choices;
-  const said = () => agreementShown(viewer)?.effect;
+  const said = () => checkShown(viewer)?.effect;
   expect(said()).toBe("As told.");
   residual.value = 0.2;
   expect(said()).toBeUndefined();
@@ -159,10 +156,8 @@ test("agreement is said of the method, layer and output token that it is of", as
   token.value = 3;
   expect(said()).toBeUndefined();
   method.value = "attnlrp";
-  expect(said()).toBe("Checked by blanking tokens.");
-  method.value = "raw";
+  expect(said()).toBe("Checked by replacing tokens.");
   token.value = 0;
-  expect(said()).toBe("As noted.");
   method.value = "blank-out";
   expect(said()).toBeUndefined();
 });

@@ -39,7 +39,7 @@ const rowsOf = (raw: number[], rollout: number[], flow: number[]) => {
     settings: { ...settings, method: ["raw", "rollout", "flow"], layers: [1] },
     model: { ...rest.model, layers: 1 },
     input: { kind: "text", text: "中文字", tokens: ["中", "文", "字"].map((text) => ({ text })) },
-    ...{ predictions: [], notes: [], scores: [], agreement: undefined, target: undefined },
+    ...{ predictions: [], notes: [], scores: [], check: undefined, target: undefined },
     ...{ output_token: 2, output_tokens: [0, 1, 2], flow_output_tokens: [0, 1, 2], flow_layers: undefined },
     arrays: { raw: array(raw), rollout: array(rollout), flow: array(flow) },
   });

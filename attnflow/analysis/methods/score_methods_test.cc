@@ -157,6 +157,7 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
   ExplainOptions options;
   options.settings.methods =
       parse_methods({"rollout", "blank-out", "gradient-x-input", "attnlrp", "integrated-gradients"});
+  options.check_replacements = 0;
   const Report report = explain(model, "the key is on a table", options);
   const std::size_t n = report.input.tokens.size();
   ASSERT_EQ(report.scores.size(), 4U);
@@ -170,12 +171,12 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
   EXPECT_EQ(report.check->blank, "[UNK]");
   ASSERT_EQ(report.check->maps.size(), 4U);  // all but blank-out
   const Tensor<double>& drops = method_scores(report, Method::kBlankOut)->values;
+  ASSERT_EQ(report.check->tokens.size(), n - 2);
+  for (const CheckedToken& one : report.check->tokens) EXPECT_NEAR(one.drop, drops(0, one.token), 1e-12);
   for (const MapCheck& map : report.check->maps) {
     EXPECT_GT(map.first_token, 0U);  // not [CLS]
     EXPECT_LT(map.first_token, n - 1);
-    EXPECT_NEAR(report.check->value - map.blanked_value, drops(0, map.first_token), 1e-12);
     ASSERT_TRUE(map.decisive_token.has_value());
-    EXPECT_NEAR(report.check->value - map.decisive_value, drops(0, *map.decisive_token), 1e-12);
     for (std::size_t j = 1; j + 1 < n; ++j) EXPECT_GE(drops(0, *map.decisive_token), drops(0, j));
   }
   const MapCheck& rollout = report.check->maps[0];
@@ -184,10 +185,33 @@ TEST(ExplainText, GivesEveryMethodAndSaysWhatToBelieve) {
   ASSERT_TRUE(report.check->maps[1].rank_correlation.has_value());
   EXPECT_EQ(*report.check->maps[1].rank_correlation,
             *report.check->maps[2].rank_correlation);  // twice as large
-  const std::vector<Note> notes = test::notes_of(report.notes, NoteCode::kReportCheck);
-  ASSERT_EQ(notes.size(), 4U);
-  EXPECT_EQ(test::value_of<std::string>(notes[1], "method"), "gradient-x-input");
-  EXPECT_EQ(test::value_of<double>(notes[1], "before"), report.check->value);
+}
+
+// The model predicts classes, so that tokens of the same kind stand in.
+TEST(ExplainText, ReplacesTokensByOthersOfTheirKindForTheCheck) {
+  SummingModel model;
+  ExplainOptions options;
+  options.settings.methods = parse_methods({"gradient-x-input", "blank-out"});
+  const Report report = explain(model, "the key is on a table", options);
+  ASSERT_TRUE(report.check.has_value());
+  EXPECT_EQ(report.check->blank, "");
+  ASSERT_EQ(report.check->maps.size(), 2U);
+  const Report again = explain(model, "the key is on a table", options);
+  for (std::size_t t = 0; t < report.check->tokens.size(); ++t) {
+    const CheckedToken& one = report.check->tokens[t];
+    const std::string original = report.input.tokens[one.token].text;
+    EXPECT_GT(one.replacements.size(), 1U);
+    double mean = 0.0;
+    for (const TriedReplacement& other : one.replacements) {
+      EXPECT_NE(other.text, original);
+      EXPECT_EQ(other.fit, 1.0);
+      mean += other.value / static_cast<double>(one.replacements.size());
+    }
+    EXPECT_NEAR(one.drop, report.check->value - mean, 1e-9);
+    EXPECT_EQ(one.drop, again.check->tokens[t].drop);
+  }
+  options.check = CheckWhen::kNever;
+  EXPECT_FALSE(explain(model, "the key is on a table", options).check.has_value());
 }
 
 TEST(ExplainText, WordsHaveTheScoresOfTheirPieces) {

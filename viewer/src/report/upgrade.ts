@@ -45,11 +45,10 @@ function withCheck<T extends { check?: Check }>(one: T): T {
 }
 
 function withChecks(document: ReportDocument): ReportDocument {
-  const { generation } = document;
   const checked = withCheck(document);
-  return generation
-    ? { ...checked, generation: { ...generation, tokens: generation.tokens.map((token) => withCheck(token)) } }
-    : checked;
+  const { generation } = checked;
+  if (!generation?.tokens.some((token) => withCheck(token) !== token)) return checked;
+  return { ...checked, generation: { ...generation, tokens: generation.tokens.map((token) => withCheck(token)) } };
 }
 
 /** A parsed document of any version. Throws with a sentence for the user. */

@@ -61,8 +61,9 @@ export function CheckRow({ check, report, tokens }: CheckRowProps) {
         })}
       </p>
       <p class="help check-legend">
+        {`rises ${amount(top)} `}
         <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
-        {`The ${quantity}, ${amount(check.value)}, rises (red) or falls (blue) by up to ${amount(top)} without a token. `}
+        {` falls ${amount(top)}: the ${quantity}, ${amount(check.value)}, without the token. `}
         {left_out > 0 && `${left_out} tokens were left out to save time. `}
         {check.tokens.some(({ replacements }) => replacements?.length) && "Click a token for what replaced it."}
       </p>

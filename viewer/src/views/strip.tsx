@@ -69,7 +69,6 @@ export function Strip() {
       <Readout view="strip" />
       <SpecialNote />
       <ScoreParts />
-      {check && check.tokens.length > 0 && <CheckRow check={check} report={report} tokens={report.n} />}
       <div class="row foot">
         <TextLegend />
         <p class="help" id="strip-help">
@@ -80,6 +79,7 @@ export function Strip() {
           {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
         </p>
       </div>
+      {check && check.tokens.length > 0 && <CheckRow check={check} report={report} tokens={report.n} />}
     </Card>
   );
 }

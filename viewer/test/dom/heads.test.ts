@@ -233,12 +233,16 @@ describe("methods beside the graph", () => {
         title: "class “plural” rather than “singular”",
       },
       scores: [{ method: "attnlrp", parts: [{ name: "biases", value: 0.5 }], total: 9.35, error: 0.1 }],
-      agreement: {
-        ...{ quantity: "logit difference", value: 2, blank: "[UNK]" },
+      check: {
+        ...{ quantity: "logit difference", value: 2 },
+        tokens: [
+          { token: 1, drop: -0.5, spread: 0.1, replacements: [{ text: "dogs", fit: 0.4, value: 2.5 }] },
+          { token: 2, drop: 3.25 },
+        ],
         maps: [
           {
-            ...{ method: "attnlrp", first_token: 2, blanked_value: -1.25, level: "strong" },
-            ...{ effect: "Blanking agrees: it flips the prediction.", order: "The whole order agrees." },
+            ...{ method: "attnlrp", first_token: 2, level: "strong" },
+            ...{ effect: "Right top token.", order: "The whole order agrees." },
           },
         ],
       },
@@ -255,7 +259,7 @@ describe("methods beside the graph", () => {
     expect(has("#agreement")).toBe(false);
     await choose("attnlrp");
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
-    expect(text("#agreement")).toMatch(/^Blanking agrees: it flips the prediction\. The whole order agrees\./u);
+    expect(text("#agreement")).toMatch(/^Right top token\. The whole order agrees\./u);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     expect(text("#strip-card .legend")).toBe("argues against −2.0000+2.0000 argues for");
     // ColorBrewer's ends of red to blue, as in figures.
