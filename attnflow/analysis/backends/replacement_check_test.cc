@@ -72,7 +72,7 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     double all = 0.0;
     double kept = 0.0;
     for (const float logit : logits) all += std::exp(double{logit});
-    for (std::size_t i = 0; i < 50; ++i) kept += std::exp(double{logits[after[i]]});
+    for (std::size_t i = 0; i < 11; ++i) kept += std::exp(double{logits[after[i]]});
     place.tried.push_back({codec.readable(id), kept / all, value_of(kTarget, logits)});
     weights += kept / all;
   }

@@ -200,7 +200,7 @@ TEST(ExplainText, ReplacesTokensByOthersOfTheirKindForTheCheck) {
   for (std::size_t t = 0; t < report.check->tokens.size(); ++t) {
     const CheckedToken& one = report.check->tokens[t];
     const std::string original = report.input.tokens[one.token].text;
-    EXPECT_GT(one.replacements.size(), 1U);
+    EXPECT_GE(one.replacements.size(), 1U);
     double mean = 0.0;
     for (const TriedReplacement& other : one.replacements) {
       EXPECT_NE(other.text, original);
