@@ -32,8 +32,9 @@ TEST(OptionNames, AreTheseOfEachCommand) {
       {{"explain"},
        "help multiline pair model attention output force json method mixing target against heads residual discard "
        "discard-keep-special mask-columns layers start-layer output-token normalize words flow-tolerance "
-       "only-output-token integration-steps renormalize any-weights blank top-k candidates referents "
-       "keep-attention certificate view arcs width font-size no-notes max-flow-seconds truncate threads device "
+       "only-output-token integration-steps check check-replacements renormalize any-weights blank top-k candidates "
+       "referents keep-attention certificate view arcs width font-size no-notes max-flow-seconds truncate threads "
+       "device "
        "allow-unused-weights"},
       {{"generate"},
        "help model multiline output force json tokens chat system temperature top-p seed begin-with ignore-end "
@@ -43,7 +44,7 @@ TEST(OptionNames, AreTheseOfEachCommand) {
        "threads device allow-unused-weights"},
       {{"image"},
        "help model output force json method mixing target against heads residual discard discard-keep-special "
-       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps top-k "
+       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps check top-k "
        "keep-attention certificate view map tone opacity width font-size no-notes max-megapixels threads device "
        "allow-unused-weights"},
       {{"serve"},

@@ -334,7 +334,7 @@ TEST(Scores, TheCheckIsATable) {
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
   test::expect_parts(terminal_table(report), {"rollout, layers 1-2  incomprehensibilities      4.30  right"});
-  test::expect_parts(terminal_table(report, {.width = 70}), {"rollout, layers 1-2  incomprehe\u2026      4.30  right"});
+  test::expect_parts(terminal_table(report, {.width = 70}), {"rollout, layers 1-2  incomprehens\u2026      4.30  right"});
   test::expect_parts(terminal_table(report, {.width = 50}), {"ranks first"});
   report.check->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 import json
+import warnings
 from collections.abc import Sequence
 from functools import reduce
 from os import PathLike, fspath
@@ -205,9 +205,7 @@ class Report(Tabular):
             token: CheckedToken(drop, spread, [Replacement(*one) for one in replacements])
             for token, drop, spread, replacements in checked
         }
-        return Check(
-            quantity, value, blank, reliability, tokens, {method: MapCheck(*found) for method, found in maps}
-        )
+        return Check(quantity, value, blank, reliability, tokens, {method: MapCheck(*found) for method, found in maps})
 
     @property
     def agreement(self) -> Check | None:
