@@ -37,14 +37,15 @@ class DefaultMixingTest(CommandTest):
         self.assertEqual(report["settings"]["layers"], [report["model"]["layers"]])
         for token in report["generation"]["tokens"]:
             self.assertIn("against", token["target"])
-            self.assertEqual([one["method"] for one in token["agreement"]["maps"]], ["raw", "rollout"])
-        # agreement reports for the first token the same as explain does for the prompt.
+            self.assertEqual([one["method"] for one in token["check"]["maps"]], ["raw", "rollout"])
+        # The check of the first token is that of explain for the prompt.
         alone = self.report("explain", "The key", "--model", GPT2, "--method", "raw,rollout")
-        first = report["generation"]["tokens"][0]["agreement"]
-        self.assertAlmostEqual(first["value"], alone["agreement"]["value"], places=4)
-        for one, other in zip(first["maps"], alone["agreement"]["maps"], strict=True):
+        first = report["generation"]["tokens"][0]["check"]
+        self.assertAlmostEqual(first["value"], alone["check"]["value"], places=4)
+        for one, other in zip(first["maps"], alone["check"]["maps"], strict=True):
             self.assertEqual(one["first_token"], other["first_token"])
-            self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
+        for one, other in zip(first["tokens"], alone["check"]["tokens"], strict=True):
+            self.assertAlmostEqual(one["drop"], other["drop"], places=4)
 
     def test_predictions_of_encoders_are_explained_by_relevance(self):
         classifier, masked = MODELS / "bert_classification", MODELS / "bert_masked_lm"
@@ -153,10 +154,10 @@ class DefaultMixingTest(CommandTest):
                 values = arrays[method][0, :, -1]
                 # The first token is a sink, and excluded.
                 self.assertEqual(words[1 + int(np.argmax(values[1:]))].strip(), "Angie", method)
-        (agreement,) = (token["agreement"] for token in report["generation"]["tokens"])
-        for one in agreement["maps"]:
+        (check,) = (token["check"] for token in report["generation"]["tokens"])
+        for one in check["maps"]:
             self.assertEqual(report["input"]["tokens"][one["first_token"]]["text"].strip(), "Angie")
-            self.assertLess(one["blanked_value"], agreement["value"] - 1.0)
+            self.assertEqual(one["level"], "strong")
 
     def saved(self, prompt):
         words = ["-n", "1", "--words", "--method", "rollout,flow", "-o", "a.npz"]

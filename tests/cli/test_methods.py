@@ -5,7 +5,7 @@ import json
 import unittest
 
 import numpy as np
-from support import MODELS, ROOT, UNSUPPORTED, USAGE, CommandTest, note_codes, random_attention
+from support import MODELS, ROOT, UNSUPPORTED, USAGE, CommandTest, random_attention
 
 TEXT = "the key to the cabinets"
 MODEL = MODELS / "bert_classification"
@@ -68,7 +68,7 @@ class MethodsTest(CommandTest):
                 one = next(one for one in explained["scores"] if one["method"] == method)
                 self.assertEqual([part["name"] for part in sums["sums"][t]["parts"]], [p["name"] for p in one["parts"]])
                 self.assertEqual("total" in sums["sums"][t], "total" in one)
-            self.assertEqual([one["method"] for one in token["agreement"]["maps"]], methods[:-1])
+            self.assertEqual([one["method"] for one in token["check"]["maps"]], methods)
             compared += 1
         self.assertGreaterEqual(compared, 2)
         # Without the columns of generated tokens, their sum becomes one part, and the total is unchanged.
@@ -93,7 +93,7 @@ class MethodsTest(CommandTest):
         target = report["target"]["label"]
         self.assertEqual(target, report["predictions"][0]["choices"][0]["label"])
         value = above_rest(logits(report), target)
-        self.assertAlmostEqual(report["agreement"]["value"], value, places=4)
+        self.assertAlmostEqual(report["check"]["value"], value, places=4)
         tokens = report["input"]["tokens"]
         words = [token.get("word") for token in tokens]
         compared = 0
@@ -108,11 +108,12 @@ class MethodsTest(CommandTest):
             compared += 1
         self.assertGreater(compared, 2)
 
-    def test_agreement_is_spearmans_with_the_size_of_the_drops(self):
-        report, arrays = self.explain("--method", "rollout,flow,gradient-x-input,blank-out", "--mixing", "attention")
+    def test_the_check_is_spearmans_with_the_size_of_the_drops(self):
+        blanked = ("--check-replacements", "0", "--mixing", "attention")
+        report, arrays = self.explain("--method", "rollout,flow,gradient-x-input,blank-out", *blanked)
         words = [i for i, token in enumerate(report["input"]["tokens"]) if not token["special"]]
         drops = arrays["blank_out"][0]
-        maps = {one["method"]: one for one in report["agreement"]["maps"]}
+        maps = {one["method"]: one for one in report["check"]["maps"]}
         self.assertEqual(list(maps), ["rollout", "flow", "gradient-x-input"])
 
         def ranks(values):  # there are no ties here
@@ -126,10 +127,8 @@ class MethodsTest(CommandTest):
             self.assertAlmostEqual(maps[method]["rank_correlation"], expected, places=12)
             first = words[int(np.argmax(values[words]))]
             self.assertEqual(maps[method]["first_token"], first)
-            self.assertAlmostEqual(
-                maps[method]["blanked_value"], report["agreement"]["value"] - drops[first], places=12
-            )
-        self.assertEqual(note_codes(report).count("blank-out-agreement"), 3)
+        self.assertEqual([one["token"] for one in report["check"]["tokens"]], words)
+        np.testing.assert_allclose([one["drop"] for one in report["check"]["tokens"]], drops[words], atol=1e-12)
 
     def test_every_output_has_them(self):
         files = ["a.svg", "a.png", "a.pdf", "a.csv", "a.md", "a.txt", "a.html", "a.safetensors"]

@@ -363,12 +363,12 @@ class ApiTest(ServerTest):
             one = self.server.post("generate", ask | {"tokens": 3, "begin_with": ids, "check_tokens": [2]}).json()
             tokens = one["generation"]["tokens"]
             self.assertEqual([token["id"] for token in tokens], ids)
-            self.assertEqual(["agreement" in token for token in tokens], [False, False, True])
-            check = tokens[2]["agreement"]
+            self.assertEqual(["check" in token for token in tokens], [False, False, True])
+            check = tokens[2]["check"]
             self.assertEqual([of["method"] for of in check["maps"]], ["raw", "rollout"])
             self.assertNotIn("blank_out", one["arrays"])
             # If it is quick, it is included unasked; the result is the same.
-            self.assertEqual(whole["generation"]["tokens"][2].get("agreement", check), check)
+            self.assertEqual(whole["generation"]["tokens"][2].get("check", check), check)
         self.refuse(
             self.server.post("generate", {"prompt": "a", "tokens": 2, "check_tokens": [2]}),
             *(400, "bad_request", "check_tokens: expected generated tokens from 0 to 1, found 2"),

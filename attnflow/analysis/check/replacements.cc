@@ -1,8 +1,11 @@
 #include "attnflow/analysis/check/replacements.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/base/random.h"
@@ -138,12 +141,13 @@ class Finder {
   std::vector<std::vector<Candidate>> by_kind() const {
     std::string text;
     for (const std::int64_t id : question_.input.ids) text += std::to_string(id) + ' ';
+    const std::vector<std::pair<std::int64_t, Kind>> frequent = frequent_words(text);
     std::vector<std::vector<Candidate>> found(places_.size());
     for (std::size_t p = 0; p < places_.size(); ++p) {
       stop_if_asked();
       Random random(stream_seed(group(p).front(), text));
       for (std::size_t t = 0; t < group(p).size(); ++t) {
-        const std::vector<std::int64_t> ids = of_the_same_kind(question_.input.ids[group(p)[t]], random);
+        const std::vector<std::int64_t> ids = of_the_same_kind(question_.input.ids[group(p)[t]], frequent, random);
         found[p].resize(t == 0 ? ids.size() : std::min(found[p].size(), ids.size()));
         for (std::size_t c = 0; c < found[p].size(); ++c) found[p][c].push_back(ids[c]);
       }
@@ -151,30 +155,51 @@ class Finder {
     return found;
   }
 
-  std::vector<std::int64_t> of_the_same_kind(std::int64_t original, Random& random) const {
+  // Some of the vocabulary's tokens, drawn for this text; no function words.
+  std::vector<std::pair<std::int64_t, Kind>> frequent_words(const std::string& text) const {
     constexpr std::size_t kFrequent = 20'000;  // vocabularies begin with their frequent tokens
-    constexpr std::size_t kAttempts = 4'000;
+    constexpr std::size_t kDrawn = 1'000;
+    const TextCodec& codec = question_.codec;
+    std::vector<std::int64_t> ids(std::min({codec.id_limit(), question_.model.info().vocabulary, kFrequent}));
+    std::iota(ids.begin(), ids.end(), std::int64_t{0});
+    Random(name_hash(text)).shuffle(ids);
+    ids.resize(std::min(ids.size(), kDrawn));
+    std::vector<std::pair<std::int64_t, Kind>> found;
+    for (const std::int64_t id : ids) {
+      if (codec.is_special(id)) continue;
+      Kind kind = kind_of(codec, id);
+      const bool is_content = kind.form != Form::kOther && kind.form != Form::kMark;
+      if (is_content && words_of_the_class_of(with_case(kind.text, false)).empty()) {
+        found.emplace_back(id, std::move(kind));
+      }
+    }
+    return found;
+  }
+
+  std::vector<std::int64_t> of_the_same_kind(std::int64_t original,
+                                             const std::vector<std::pair<std::int64_t, Kind>>& frequent,
+                                             Random& random) const {
     const TextCodec& codec = question_.codec;
     const Kind kind = kind_of(codec, original);
     std::vector<std::int64_t> found;
-    const auto try_one = [&](std::int64_t id) {
-      const bool is_new = id != original && std::find(found.begin(), found.end(), id) == found.end();
-      if (is_new && found.size() < options_.replacements && !codec.is_special(id)) found.push_back(id);
-    };
     std::vector<std::string> words = listed_beside(kind);
     random.shuffle(words);
     for (const std::string& word : words) {
       const std::vector<std::int64_t> ids = codec.word_to_ids(word);
-      if (ids.size() == 1 && kind_of(codec, ids.front()).form == kind.form) try_one(ids.front());
+      if (ids.size() == 1 && kind_of(codec, ids.front()).form == kind.form) found.push_back(ids.front());
     }
-    if (!words.empty()) return found;
-    const std::size_t all = std::min({codec.id_limit(), question_.model.info().vocabulary, kFrequent});
-    for (std::size_t attempt = 0; attempt < kAttempts && found.size() < options_.replacements; ++attempt) {
-      const auto id = static_cast<std::int64_t>(random.below(all));
-      const Kind other = kind_of(codec, id);
-      if (kind.fits(other) && words_of_the_class_of(with_case(other.text, false)).empty()) try_one(id);
+    if (words.empty()) {
+      for (const auto& [id, other] : frequent) {
+        if (kind.fits(other)) found.push_back(id);
+      }
+      random.shuffle(found);
     }
-    return found;
+    std::vector<std::int64_t> chosen;
+    for (const std::int64_t id : found) {
+      const bool is_new = id != original && std::find(chosen.begin(), chosen.end(), id) == chosen.end();
+      if (is_new && !codec.is_special(id) && chosen.size() < options_.replacements) chosen.push_back(id);
+    }
+    return chosen;
   }
 
   // Words of a closed class; none for other kinds.

@@ -118,7 +118,7 @@ class EdgesTest(PackageTest):
         for key in ("settings", "output_token"):
             self.assertEqual(found[key], expected[key], key)
         self.assertEqual(found["model"] | {"name": ""}, expected["model"] | {"name": ""})
-        codes = [note["code"] for note in expected["notes"] if note["code"] != "blank-out-agreement"]
+        codes = [note["code"] for note in expected["notes"]]
         self.assertEqual([note["code"] for note in found["notes"]], codes)
         self.same_target(found.get("target"), expected.get("target"))
         self.assertEqual(None if report.target is None else report.target.label, found.get("target", {}).get("label"))
@@ -182,7 +182,7 @@ class SameAsProgram(EdgesTest):
             with self.subTest(name):
                 self.same(Golden(golden / name), "relevance")
 
-    def test_agreement(self) -> None:
+    def test_check(self) -> None:
         """Also if the output token is not the prediction's."""
         bert, gpt2, classes = self.saved("bert"), self.saved("gpt2"), self.saved("gpt2 classes")
         llama = self.saved("llama classes")  # reads the class before its last token, which is padding
@@ -202,17 +202,22 @@ class SameAsProgram(EdgesTest):
                 expected, _ = self.program(saved, mixing, method="raw,rollout", **options)
                 ask: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", **options}
                 report = saved.explain(check=True, **ask)
-                found = json.loads(report.to_json())["agreement"]
-                self.assertEqual(found["quantity"], expected["agreement"]["quantity"])
-                for one, other in zip(found["maps"], expected["agreement"]["maps"], strict=True):
+                found = json.loads(report.to_json())["check"]
+                self.assertEqual(found["quantity"], expected["check"]["quantity"])
+                for one, other in zip(found["tokens"], expected["check"]["tokens"], strict=True):
+                    self.assertEqual(one["token"], other["token"])
+                    self.assertEqual(
+                        [said["text"] for said in one["replacements"]], [said["text"] for said in other["replacements"]]
+                    )
+                    self.assertAlmostEqual(one["drop"], other["drop"], places=4)
+                for one, other in zip(found["maps"], expected["check"]["maps"], strict=True):
                     self.assertEqual(one["first_token"], other["first_token"])
-                    self.assertAlmostEqual(one["blanked_value"], other["blanked_value"], places=4)
                     self.assertAlmostEqual(one.get("rank_correlation", 9), other.get("rank_correlation", 9), places=9)
         for saved, token in ((bert, 1), (gpt2, 3), (classes, 5), (llama, "last")):
             with self.subTest("no prediction", token=token):
                 ask = {"mixing": "attention", "output_token": token}
-                self.assertNotIn("agreement", self.program(saved, **ask)[0])
-                self.assertIsNone(saved.explain(**ask).agreement)
+                self.assertNotIn("check", self.program(saved, **ask)[0])
+                self.assertIsNone(saved.explain(**ask).check)
                 with self.assertRaisesRegex(
                     attnflow.Error, "expected an output token at which the model makes a prediction"
                 ):

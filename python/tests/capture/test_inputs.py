@@ -64,7 +64,7 @@ class Inputs(PackageTest):
                 self.assert_same_bits(found.rollout, expected.rollout)
                 self.assertEqual(document_of(found)["input"], document_of(expected)["input"])
                 self.assertEqual(found.predictions, expected.predictions)
-                self.assertEqual(found.agreement, expected.agreement)
+                self.assertEqual(found.check, expected.check)
 
     def test_several(self) -> None:
         expected = [self.explain(text) for text in (TEXT, LONGER)]

@@ -66,7 +66,7 @@ class SameAsProgram(PackageTest):
                 self.assertEqual(
                     [note["code"] for note in found["notes"]], [note["code"] for note in expected["notes"]]
                 )
-                self.same_agreement(found.get("agreement"), expected.get("agreement"))
+                self.same_check(found.get("check"), expected.get("check"))
                 self.assertEqual(len(found["predictions"]), len(expected["predictions"]))
                 for one, other in zip(found["predictions"], expected["predictions"], strict=True):
                     choices, others = one.pop("choices"), other.pop("choices")
@@ -76,21 +76,21 @@ class SameAsProgram(PackageTest):
                         [c["probability"] for c in choices], [c["probability"] for c in others], atol=2e-5
                     )
 
-    def same_agreement(self, found: Any, expected: Any) -> None:
+    def same_check(self, found: Any, expected: Any) -> None:
         if expected is None:
             self.assertIsNone(found)
             return
-        for name in ("quantity", "blank"):
-            self.assertEqual(found[name], expected[name])
+        self.assertEqual(found["quantity"], expected["quantity"])
+        for one, other in zip(found["tokens"], expected["tokens"], strict=True):
+            self.assertEqual(one["token"], other["token"])
+            replacements = [[said["text"] for said in token["replacements"]] for token in (one, other)]
+            self.assertEqual(*replacements)
+            np.testing.assert_allclose(one["drop"], other["drop"], atol=1e-4)
         np.testing.assert_allclose(found["value"], expected["value"], atol=2e-5)
         self.assertEqual(len(found["maps"]), len(expected["maps"]))
         for one, other in zip(found["maps"], expected["maps"], strict=True):
-            self.assertEqual(one.keys(), other.keys())
-            for name, value in one.items():
-                if isinstance(value, float) and isinstance(other[name], float):
-                    np.testing.assert_allclose(value, other[name], atol=2e-5)
-                else:
-                    self.assertEqual(value, other[name])
+            for name in ("method", "layer", "compared", "first_token", "decisive_token", "level"):
+                self.assertEqual(one.get(name), other.get(name))
 
     def test_masked(self) -> None:
         self.check("bert_masked_lm")
@@ -159,11 +159,12 @@ class Text(PackageTest):
         expected = torch.softmax(logits.double(), 0).sort(descending=True).values[:3]
         np.testing.assert_allclose([c["probability"] for c in said["choices"]], expected.numpy(), atol=1e-6)
 
-    def test_agreement_is_what_the_model_says_with_tokens_blanked(self) -> None:
-        report = attnflow.explain(self.model, self.tokenizer, "the keys [MASK] here", method="raw,rollout", words=True)
-        agreement = report.agreement
-        assert agreement is not None
-        self.assertEqual((agreement.blank, list(agreement.maps)), ("[UNK]", ["raw", "rollout"]))
+    def test_the_check_without_replacements_is_what_the_model_says_with_tokens_blanked(self) -> None:
+        ask: dict[str, Any] = {"method": "raw,rollout", "words": True, "check_replacements": 0}
+        report = attnflow.explain(self.model, self.tokenizer, "the keys [MASK] here", **ask)
+        check = report.check
+        assert check is not None
+        self.assertEqual((check.blank, list(check.maps)), ("[UNK]", ["raw", "rollout"]))
         ids = self.tokenizer("the keys [MASK] here", return_tensors="pt")["input_ids"]
         mask = ids[0].tolist().index(self.tokenizer.mask_token_id)
 
@@ -182,18 +183,54 @@ class Text(PackageTest):
         groups = [[0], *of_word, [len(words) - 1]]
         self.assertEqual(len(groups), len(report.tokens))
         values = [float(row[best] - row[others].mean()) for row in map(logits, groups)]
-        self.assertAlmostEqual(agreement.value, float(logits([])[best] - logits([])[others].mean()), places=4)
-        for found in agreement.maps.values():
-            self.assertAlmostEqual(found.blanked_value, values[found.first_token], places=4)
-            compared = [j for j, group in enumerate(groups) if 0 < j < len(groups) - 1 and mask not in group]
-            self.assertEqual(found.decisive_token, min(compared, key=lambda j: values[j]))
-        self.assertTrue(report.notes[0].startswith("Blanking the "))
-        self.assertEqual(attnflow.Report.from_json(report.to_json()).agreement, agreement)
+        self.assertAlmostEqual(check.value, float(logits([])[best] - logits([])[others].mean()), places=4)
+        compared = [j for j, group in enumerate(groups) if 0 < j < len(groups) - 1 and mask not in group]
+        self.assertEqual(list(check.tokens), compared)
+        for token, found in check.tokens.items():
+            self.assertAlmostEqual(found.drop, check.value - values[token], places=4)
+        for one in check.maps.values():
+            self.assertEqual(one.decisive_token, min(compared, key=lambda j: values[j]))
+        self.assertEqual(attnflow.Report.from_json(report.to_json()).check, check)
+        with self.assertWarnsRegex(DeprecationWarning, "Report.agreement is now Report.check"):
+            self.assertEqual(report.agreement, check)
+
+    def test_the_check_is_what_the_model_says_with_its_own_words_in_place_of_each_token(self) -> None:
+        text = "the keys [MASK] here"
+        report = attnflow.explain(self.model, self.tokenizer, text, method="raw,rollout", check_replacements=4)
+        assert report.check is not None
+        ids = self.tokenizer(text, return_tensors="pt")["input_ids"]
+        mask = ids[0].tolist().index(self.tokenizer.mask_token_id)
+        specials = set(self.tokenizer.all_special_ids)
+
+        def logits(given: Any) -> Any:
+            with torch.no_grad():
+                return self.model(input_ids=given).logits[0].double()
+
+        best, *others = logits(ids)[mask].topk(11).indices.tolist()
+
+        def value(row: Any) -> float:
+            return float(row[best] - row[others].mean())
+
+        for token, checked in report.check.tokens.items():
+            masked = ids.clone()
+            masked[0, token] = self.tokenizer.mask_token_id
+            said = logits(masked)[token].argsort(descending=True).tolist()
+            chosen = [one for one in said if one not in specials and one != int(ids[0, token])][:4]
+            rows = []
+            for one in chosen:
+                replaced = ids.clone()
+                replaced[0, token] = one
+                rows.append(logits(replaced)[mask])
+            fits = [float(row.softmax(-1)[[best, *others]].sum()) for row in rows]
+            np.testing.assert_allclose([one.fit for one in checked.replacements], fits, atol=1e-5)
+            np.testing.assert_allclose([one.value for one in checked.replacements], list(map(value, rows)), atol=1e-4)
+            drops = value(logits(ids)[mask]) - np.array(list(map(value, rows)))
+            np.testing.assert_allclose(checked.drop, np.average(drops, weights=fits), atol=1e-4)
 
     def test_checks_are_asked_for_or_left_out(self) -> None:
         text = "the key [MASK]"
-        self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).agreement)
-        self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).agreement)
+        self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).check)
+        self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).check)
         base = loaded("bert_base")[0]
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model with a head .* found BertModel"):
             attnflow.explain(base, self.tokenizer, text, check=True)
@@ -209,10 +246,10 @@ class Text(PackageTest):
         torch.manual_seed(1)
         model = transformers.GPT2LMHeadModel(config).eval()
         report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", method="rollout")
-        assert report.agreement is not None
-        self.assertNotEqual(report.agreement.maps["rollout"].first_token, 0)  # [CLS], special
+        assert report.check is not None
+        self.assertNotEqual(report.check.maps["rollout"].first_token, 0)  # [CLS], special
         report = attnflow.explain(model, self.tokenizer, "the key", method="rollout", output_token=1)
-        self.assertIsNone(report.agreement)  # nothing was said there
+        self.assertIsNone(report.check)  # nothing was said there
 
     def test_decoders_that_classify(self) -> None:
         sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "num_labels": 3}
@@ -220,20 +257,21 @@ class Text(PackageTest):
         # Without padding transformers takes one text at a time.
         config = transformers.GPT2Config(vocab_size=len(self.tokenizer), pad_token_id=None, **sizes)
         model = transformers.GPT2ForSequenceClassification(config).eval()
-        report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", method="rollout", check=True)
-        assert report.agreement is not None
+        ask: dict[str, Any] = {"method": "rollout", "check": True, "check_replacements": 0}
+        report = attnflow.explain(model, self.tokenizer, "the key to the cabinets", **ask)
+        assert report.check is not None
         ids = self.tokenizer("the key to the cabinets", return_tensors="pt")["input_ids"]
-        found = report.agreement.maps["rollout"]
+        found = report.check.maps["rollout"]
         ids[0, found.first_token] = self.tokenizer.unk_token_id
         with torch.no_grad():
             logits = model(input_ids=ids).logits[0].double()
         label = [name for name, _ in report.predictions[0].choices][0]
         best = int(label.removeprefix("LABEL_"))
         value = logits[best] - (logits.sum() - logits[best]) / 2
-        self.assertAlmostEqual(found.blanked_value, float(value), places=4)
+        self.assertAlmostEqual(report.check.value - report.check.tokens[found.first_token].drop, float(value), places=4)
         # Blanking with the padding token would move the place where the class is read.
         model.config.pad_token_id = self.tokenizer.unk_token_id
-        moved = attnflow.explain(model, self.tokenizer, "the key", method="rollout").agreement
+        moved = attnflow.explain(model, self.tokenizer, "the key", **ask).check
         self.assertEqual(moved.blank if moved else None, "[MASK]")
 
     def test_models_that_say_nothing_of_the_kind(self) -> None:
@@ -261,7 +299,7 @@ class OwnHeads(PackageTest):
         np.testing.assert_allclose(found.rollout, expected.rollout, atol=1e-6)
         for method, values in expected.scores.items():
             np.testing.assert_allclose(found.scores[method], values, atol=1e-5, err_msg=method)
-        assert found.agreement is not None
+        assert found.check is not None
 
         def mean(output: Any) -> Any:
             return classify(output.last_hidden_state.mean(dim=1))
@@ -377,13 +415,13 @@ class Fusing(PackageTest):
                 )
                 self.assertEqual(one.output_tokens.tolist(), [every.output_token])
                 self.assertEqual((one.tokens, one.predictions), (every.tokens, every.predictions))
-                self.assertIsNone(one.agreement)
+                self.assertIsNone(one.check)
                 row = slice(every.output_token, every.output_token + 1)
                 for name in ("raw", "rollout", "flow", "flow_gap"):
                     self.assert_same_bits(getattr(one, name), getattr(every, name)[:, row].copy(), name)
         checked = attnflow.explain(model, tokenizer, "the [MASK]", only_output_token=True, check=True)
         every = attnflow.explain(model, tokenizer, "the [MASK]", method=["raw", "rollout"], layers=2, check=True)
-        self.assertEqual(checked.agreement, every.agreement)
+        self.assertEqual(checked.check, every.check)
 
     def test_one_row_of_layers_multiplied_as_they_come(self) -> None:
         encoder, tokenizer = loaded()
