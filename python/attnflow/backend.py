@@ -27,6 +27,7 @@ from attnflow.one_pass import OnePass, same_input
 from attnflow.text import (
     CLASSES,
     Encoded,
+    bytes_of,
     head_of,
     label_of,
     numbers,
@@ -319,6 +320,10 @@ class Backend:
 
     def readable(self, token: int) -> str:
         return readable(self.tokenizer, token)
+
+    def bytes_of(self, token: int) -> bytes:
+        """What the token adds to the text."""
+        return bytes_of(self.tokenizer, token)
 
     # The library calls these while it explains.
 

@@ -17,7 +17,7 @@ from attnflow.joint import is_encoder_decoder
 from attnflow.model_inputs import check_ids, encoded, inputs_of_ids, positions
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.text import Encoded, bytes_of, encode, require_words
+from attnflow.text import Encoded, encode, require_words
 
 
 class GeneratedBackend(Backend):
@@ -25,10 +25,6 @@ class GeneratedBackend(Backend):
 
     made: list[int]
     stopped: str
-
-    def bytes_of(self, token: int) -> bytes:
-        """What the token adds to the text."""
-        return bytes_of(self.tokenizer, token)
 
     def chat(self, messages: list[dict[str, str]]) -> str:
         found: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)

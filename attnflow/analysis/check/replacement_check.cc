@@ -83,10 +83,6 @@ std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>&
   return *half <= 0.0 ? 0.0 : 2.0 * *half / (1.0 + *half);
 }
 
-bool predicts_next(const ReplacementQuestion& question) {
-  return question.model.info().head == ModelHead::kCausalLm && !question.model.info().target;
-}
-
 // The input with a candidate in the place of a group, which may have more tokens than it.
 TextInput replaced(const TextInput& input, const std::vector<std::size_t>& group,
                    const internal::Candidate& candidate) {
@@ -111,7 +107,7 @@ struct Read {
 
 Read read_text(const ReplacementQuestion& question) {
   // Replaced words may be shorter.
-  if (predicts_next(question) && question.target.position) {
+  if (internal::predicts_next(question.model.info()) && question.target.position) {
     return {question.input.up_to(*question.target.position), std::nullopt};
   }
   return {question.input, question.target.position};
@@ -126,7 +122,8 @@ struct Text {
 
 std::size_t replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
   const std::size_t n = question.input.ids.size();
-  return replacements * (predicts_next(question) ? n - std::min(n, question.groups[group].front()) : n);
+  return replacements *
+         (internal::predicts_next(question.model.info()) ? n - std::min(n, question.groups[group].front()) : n);
 }
 
 ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const std::vector<bool>& wanted,

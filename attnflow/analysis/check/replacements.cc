@@ -71,7 +71,7 @@ class Finder {
 
   std::vector<std::vector<Candidate>> find() const {
     const ModelInfo& info = question_.model.info();
-    if (info.head == ModelHead::kCausalLm && !info.target) return by_next_token();
+    if (predicts_next(info)) return by_next_token();
     if (info.head == ModelHead::kMaskedLm && question_.codec.mask_id()) return by_mask();
     return by_kind();
   }
@@ -158,7 +158,7 @@ class Finder {
   // Some of the vocabulary's tokens, drawn for this text; no function words.
   std::vector<std::pair<std::int64_t, Kind>> frequent_words(const std::string& text) const {
     constexpr std::size_t kFrequent = 20'000;  // vocabularies begin with their frequent tokens
-    constexpr std::size_t kDrawn = 1'000;
+    constexpr std::size_t kDrawn = 500;
     const TextCodec& codec = question_.codec;
     std::vector<std::int64_t> ids(std::min({codec.id_limit(), question_.model.info().vocabulary, kFrequent}));
     std::iota(ids.begin(), ids.end(), std::int64_t{0});

@@ -19,6 +19,11 @@
 
 namespace attnflow::internal {
 
+// Whether the model itself says what may follow the text before a place: not a source, whose tokens all see each other.
+inline bool predicts_next(const ModelInfo& info) {
+  return info.head == ModelHead::kCausalLm && info.causal && !info.target;
+}
+
 // A candidate's tokens: one, or as many as the group has.
 using Candidate = std::vector<std::int64_t>;
 
