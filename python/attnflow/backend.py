@@ -470,10 +470,10 @@ class Backend:
             output = self.model(**({key: one for key, one in inputs.items() if key not in rest} | rest))
         if self.head == "answer":
             logits = output.start_logits
-        elif position is None or self.head == "classification":
+        elif self.head == "classification":
             logits = self._class_logits(output)
         else:
-            logits = output.logits[:, position - self.source]
+            logits = output.logits[:, -1 if position is None else position - self.source]
         return [numbers(row) for row in logits]
 
     def _at_once(self, tokens: int) -> int:
