@@ -35,6 +35,7 @@ from attnflow.text import (
     spelled,
     word_to_ids,
 )
+from attnflow.walk import modules, parameters
 
 # Kind, label, others, position.
 Target = tuple[str, int, list[int], int | None]
@@ -210,7 +211,7 @@ class Backend:
             classifies_first_token=self._reads_first_token(),
             multi_label=self.own is None and self._has_classes and config.problem_type == "multi_label_classification",
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
-            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            parameters=sum(parameter.numel() for parameter in parameters(modules(model))),
             image=self.image,
             joint=self._joint() if self.is_joint else None,
         )
@@ -282,7 +283,7 @@ class Backend:
         if "causal" in self.facts:
             return bool(self.facts["causal"])
         said = [
-            module.is_causal for module in self.model.modules() if isinstance(getattr(module, "is_causal", None), bool)
+            module.is_causal for module in modules(self.model) if isinstance(getattr(module, "is_causal", None), bool)
         ]
         return all(said) if said else self.head == "next" or bool(getattr(self.model.config, "is_decoder", False))
 
@@ -434,7 +435,7 @@ class Backend:
         divides = self.asked.get("renormalize") is None and not self.asked.get("any_weights")
 
         # Rows with a learned sink miss 1; other mixings only count what they show.
-        checks = self.asked.get("mixing") == "attention" or not has_sinks(self.model)
+        checks = self.asked.get("mixing") == "attention" or not has_sinks(modules(self.model))
         counts = [self._count(text.ids) for text in texts]
         tokens = max(counts)
 

@@ -18,6 +18,7 @@ from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts
 from attnflow.text import numbers
+from attnflow.walk import modules
 
 
 @dataclass
@@ -222,7 +223,7 @@ class Watch:
     def __init__(self, known: list[tuple[Any, LayerParts]], finished: Callable[[Run], None]) -> None:
         self.runs = [Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
         self._finished = finished
-        self._of_module = {id(module): run.layer for run in self.runs for module in run.layer.modules()}
+        self._of_module = {id(module): run.layer for run in self.runs for module in modules(run.layer)}
         self._begun: dict[int, int] = {}  # by layer: how often it has run
         self.again: Run | None = None  # the run that is repeated
 

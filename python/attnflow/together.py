@@ -15,7 +15,9 @@ from typing import Any
 
 from attnflow import _core
 from attnflow.backend import Asked, Backend, OtherFacts, begun_again
+from attnflow.capture import masks_beside_interface
 from attnflow.padding import gives_the_same_padded
+from attnflow.walk import modules, parameters
 
 # Texts at once: more are hardly faster, and each has a thread.
 _TEXTS = 32
@@ -44,12 +46,15 @@ def can_be_together(backends: Sequence[Backend]) -> bool:
     if len(backends) < 2:
         return False
     first, model = backends[0], backends[0].model
-    exact = all(one.dtype in (torch.float32, torch.float64) for one in model.parameters() if one.is_floating_point())
+    exact = all(
+        one.dtype in (torch.float32, torch.float64) for one in parameters(modules(model)) if one.is_floating_point()
+    )
     # Value zeroing runs each layer with other numbers of tokens.
     if first.is_joint or first.asked.get("mixing") == "value-zeroing" or not exact or _is_autocast(model):
         return False
-    # Experts of a capacity leave out tokens that depend on the rest of the batch.
-    if any("capacity" in name for name in vars(model.config)):
+    # Experts of a capacity leave out tokens that depend on the rest of the batch. An indexer chooses the keys of each
+    # query by scores that are often equal, so that rounding decides.
+    if any("capacity" in name for name in vars(model.config)) or masks_beside_interface(modules(model)):
         return False
     return gives_the_same_padded(model, lambda ids: first._inputs(ids, []), [backend.ids for backend in backends])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import unittest
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ from unittest import mock
 import numpy as np
 import torch
 import transformers
+from architectures import FAMILIES
 from attnflow.backend import Backend, OtherFacts
 from loading import PackageTest, loaded
 
@@ -198,6 +200,12 @@ class Alone(SameAsAlone):
         model = tiny("MixtralForCausalLM", **GROUPED, **EXPERTS)
         model.config.expert_capacity = 4
         self.alone(model, Plain(), random_ids())
+
+    def test_indexers(self) -> None:
+        family = next(one for one in FAMILIES if one.name == "deepseek_v32")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.alone(family.build(), Plain(), random_ids(50))
 
     def test_decoders_that_classify_without_padding(self) -> None:
         model = tiny("LlamaForSequenceClassification", **GROUPED | {"pad_token_id": None}, num_labels=3)
