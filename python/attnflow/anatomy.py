@@ -76,7 +76,7 @@ class FoundOnce(Generic[Found]):
 
 def _anatomy(model: Any) -> list[Any]:
     found = modules(model)
-    types = sorted({str(parameter.dtype) for parameter in parameters(found)})
+    types = sorted(map(str, {parameter.dtype for parameter in parameters(found)}))
     # Without the model itself, which is not kept.
     return [*found[1:], *map(type, found), tuple(types), *registrations()]
 

@@ -73,6 +73,14 @@ class Run:
 
     def check(self) -> None:
         """Checks that the layer is made as its parts say."""
+        import torch
+        from torch._C import DisableTorchFunction
+
+        # Of AttnLRP's rules, which are not about this.
+        with torch.no_grad(), DisableTorchFunction():  # type: ignore[no-untyped-call]
+            self._check()
+
+    def _check(self) -> None:
         where = f"layer {self.number} ({type(self.layer).__name__})"
         if self.weights is None or self.written is None or (self.parts.behind and self.y is None):
             raise _unlike(

@@ -257,11 +257,12 @@ class Alone(SameAsAlone):
 class Several(unittest.TestCase):
     def test_errors_name_the_text(self) -> None:
         model, tokenizer = loaded("bert_masked_lm")
-        for texts, options, words in (
+        cases: tuple[tuple[list[str], dict[str, Any], str], ...] = (
             (["the key", "the " * 40, ""], {}, r"text\[1\]: expected at most"),
             (["the key", "", "the " * 40], {}, r"text\[1\]: expected text with at least one token"),
             (["the key is here", "the", "keys"], {"output_token": 4}, r"text\[1\]: output_token"),
-        ):
+        )
+        for texts, options, words in cases:
             with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.explain(model, tokenizer, texts, mixing="attention", **options)
 
