@@ -26,6 +26,7 @@ from attnflow.capture import capture_with
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor
 from attnflow.layers import LayerParts, parts_of, registrations
+from attnflow.walk import modules, named_modules, parameters
 
 Found = TypeVar("Found")
 
@@ -74,10 +75,10 @@ class FoundOnce(Generic[Found]):
 
 
 def _anatomy(model: Any) -> list[Any]:
-    modules = list(model.modules())
-    types = sorted({str(parameter.dtype) for parameter in model.parameters()})
+    found = modules(model)
+    types = sorted(map(str, {parameter.dtype for parameter in parameters(found)}))
     # Without the model itself, which is not kept.
-    return [*modules[1:], *map(type, modules), tuple(types), *registrations()]
+    return [*found[1:], *map(type, found), tuple(types), *registrations()]
 
 
 def _same_parts(a: list[Any], b: list[Any]) -> bool:
@@ -116,7 +117,7 @@ def _seen(model: Any, inputs: dict[str, Any], outward: int) -> list[_Seen]:
     """The calls of the layers, in order; a layer may run several times (ALBERT)."""
     import torch
 
-    names = {id(module): name for name, module in model.named_modules()}
+    names = {id(module): name for name, module in named_modules(model)}
     attending: dict[str, str] = {}  # by layer, the module in it that calls attention
     calls: list[_Seen] = []
 

@@ -14,6 +14,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from attnflow.hooks import before, behind
+from attnflow.walk import modules
 
 _PRODUCTS = {"matmul", "__matmul__", "bmm"}
 # Operations that leave the values of the weights unchanged.
@@ -52,7 +53,7 @@ def attention_calls(model: Any, see: Callable[..., None]) -> Iterator[None]:
     """While this is active, sees what attention of the model's modules multiplies."""
     running: list[Any] = []
     with ExitStack() as stack:
-        for module in model.modules():
+        for module in modules(model):
             stack.callback(before(module, lambda module, *_: running.append(module)))
             stack.callback(behind(module, lambda *_: running.pop() and None))
         stack.enter_context(_Watch(see, running))

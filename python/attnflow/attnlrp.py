@@ -26,6 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor
+from attnflow.walk import modules, parameters
 
 # The functions that operators stand for, as PyTorch names them. Names of in-place functions end in an underscore.
 _OPERATORS = {
@@ -276,12 +277,13 @@ def rules(model: Any, by_rules: bool = True) -> Iterator[None]:
                 f'{type(norm).__name__}, which does not; choose mixing="alti" or "attention"'
             )
 
+    known = modules(model)
     with ExitStack() as stack:
-        for parameter in model.parameters():
+        for parameter in parameters(known):
             if parameter.requires_grad:
                 stack.callback(parameter.requires_grad_, True)
                 parameter.requires_grad_(False)
-        for module in model.modules() if by_rules else ():
+        for module in known if by_rules else ():
             kind = type(module)
             if kind.__module__ == _OF_FUNCTIONS:
                 stack.callback(before(module, before_function))

@@ -23,7 +23,8 @@ from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_
 from attnflow.joint_pass import JointPass, decoder_parts
 from attnflow.layers import LayerParts
 from attnflow.model_inputs import inputs_of_ids, model_name, positions, row_of
-from attnflow.one_pass import OnePass, same_input
+from attnflow.one_pass import OnePass, same_inputs
+from attnflow.padding import of_text, padded, padding_of
 from attnflow.text import (
     CLASSES,
     Encoded,
@@ -35,13 +36,15 @@ from attnflow.text import (
     spelled,
     word_to_ids,
 )
+from attnflow.walk import modules, parameters
 
 # Kind, label, others, position.
 Target = tuple[str, int, list[int], int | None]
 
-# Limits for one batch: tokens, and numbers in its logits.
+# Limits for one batch: tokens, numbers in its logits, and numbers in the attention or the inputs of all layers.
 _TOKENS = 4096
 _LOGITS = 2**26
+_KEPT = 2**26
 
 
 _reads_first: FoundOnce[bool] = FoundOnce()
@@ -126,6 +129,30 @@ class OwnHead:
     labels: tuple[str, ...] = ()
 
 
+@dataclass
+class Asked:
+    """What is asked of the model for one text, perhaps one of several in a pass."""
+
+    ids: Any
+    types: Sequence[int]
+    sink: Any = None
+    positions: Sequence[int] = ()
+    target: Target | None = None
+    failed: Exception | None = None
+    is_one: bool = True  # not one of several, which go on if this one fails
+
+    def give(self, hand_over: Callable[..., None], *what: Any) -> None:
+        """Hands something over, unless that failed before."""
+        if self.failed is not None:
+            return
+        try:
+            hand_over(*what)
+        except Exception as error:
+            if self.is_one:
+                raise
+            self.failed = error
+
+
 class Backend:
     """A model with one text that its tokenizer has read; of an encoder-decoder `parts` are source and target.
 
@@ -157,6 +184,12 @@ class Backend:
         self._pass: OnePass | JointPass | None = None
         self._found_causal: bool | None = None
 
+    def given(self, facts: dict[str, Any]) -> Backend:
+        """The same with other facts."""
+        if facts == self.facts:
+            return self
+        return Backend(self.model, self.tokenizer, self.parts, self.asked, facts, self.own)
+
     # The library reads these once.
 
     @cached_property
@@ -179,7 +212,7 @@ class Backend:
             classifies_first_token=self._reads_first_token(),
             multi_label=self.own is None and self._has_classes and config.problem_type == "multi_label_classification",
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
-            parameters=sum(parameter.numel() for parameter in model.parameters()),
+            parameters=sum(parameter.numel() for parameter in parameters(modules(model))),
             image=self.image,
             joint=self._joint() if self.is_joint else None,
         )
@@ -233,7 +266,7 @@ class Backend:
             return True
 
     def _find_first_token(self) -> bool:
-        made = OnePass(self.model, self._known_layers(), self._own_inputs(), None, False)
+        made = OnePass(self.model, self._known_layers(), self._own_inputs(), [], False)
         _, gradient = made.backward(lambda output: self._class_logits(output)[0].square().sum())
         return not bool(gradient[0, self._leading :].abs().max() > 0)
 
@@ -251,7 +284,7 @@ class Backend:
         if "causal" in self.facts:
             return bool(self.facts["causal"])
         said = [
-            module.is_causal for module in self.model.modules() if isinstance(getattr(module, "is_causal", None), bool)
+            module.is_causal for module in modules(self.model) if isinstance(getattr(module, "is_causal", None), bool)
         ]
         return all(said) if said else self.head == "next" or bool(getattr(self.model.config, "is_decoder", False))
 
@@ -297,6 +330,10 @@ class Backend:
         return self._own_id("pad")
 
     @property
+    def ids(self) -> list[int]:
+        return [token for part in self.parts for token in part.ids]
+
+    @cached_property
     def special_ids(self) -> list[int]:
         known = getattr(self.tokenizer, "added_tokens_decoder", {})
         special = [int(token) for token, added in known.items() if added.special]
@@ -339,20 +376,38 @@ class Backend:
 
     def run(self, ids: list[int], types: list[int], sink: Any, positions: list[int]) -> Any:
         """The logits, as of attnflow/model/model.h, ModelOutput. Layers go to the sink, if there is one."""
+        return self.run_each([Asked(ids, types, sink, positions=positions)])[0]
+
+    def run_each(self, texts: Sequence[Asked]) -> list[Any]:
+        """The same for several texts in one pass, for backends with the same facts and sinks of one kind."""
         import torch
 
-        inputs = self._inputs(ids, types)
-        if sink is None and self._watches:
-            self._pass = self._forward(ids, types, self._by_rules)
+        first = texts[0]
+        inputs = self._inputs_of(texts)
+        if first.sink is None and self._watches:
+            self._pass = self._pass_over(texts, self._by_rules)
             output = self._pass.output
-        elif sink is None:
+        elif first.sink is None:
             with torch.no_grad():
                 output = self.model(**inputs)
-        elif sink.wants_terms:
-            output = self._contributions(inputs, sink)
+        elif first.sink.wants_terms:
+            output = self._contributions(inputs, texts)
         else:
-            output = self._attention(inputs, self._count(ids), sink)
-        return self._logits(output, positions)
+            output = self._attention(inputs, texts)
+        outputs = self._outputs(output, texts)
+        return [self._logits(own, text.positions) for own, text in zip(outputs, texts, strict=True)]
+
+    def _inputs_of(self, texts: Sequence[Asked]) -> dict[str, Any]:
+        """Texts as one batch: padded behind, so that positions are those of each text alone."""
+        inputs = [self._inputs(text.ids, text.types) for text in texts]
+        return inputs[0] if len(inputs) == 1 else padded(inputs, padding_of(self.model))
+
+    def _outputs(self, output: Any, texts: Sequence[Asked]) -> list[Any]:
+        """The output of each text, without its padding."""
+        if len(texts) == 1:
+            return [output]
+        counts = [self._count(text.ids) for text in texts]
+        return [of_text(output, text, count, max(counts)) for text, count in enumerate(counts)]
 
     def _count(self, ids: Any) -> int:
         """The number of tokens."""
@@ -376,7 +431,7 @@ class Backend:
             return numbers(logits[0])
         return numbers(logits[0][[position - self.source for position in positions]]) if positions else None
 
-    def _attention(self, inputs: dict[str, Any], tokens: int, sink: Any) -> Any:
+    def _attention(self, inputs: dict[str, Any], texts: Sequence[Asked]) -> Any:
         import torch
 
         layers = self.info.layers
@@ -385,22 +440,26 @@ class Backend:
         divides = self.asked.get("renormalize") is None and not self.asked.get("any_weights")
 
         # Rows with a learned sink miss 1; other mixings only count what they show.
-        checks = self.asked.get("mixing") == "attention" or not has_sinks(self.model)
+        checks = self.asked.get("mixing") == "attention" or not has_sinks(modules(self.model))
+        counts = [self._count(text.ids) for text in texts]
+        tokens = max(counts)
 
-        def hand_over(weights: Any, number: int) -> None:
-            sink.layer(number, numbers(weights), divides and captured.rounded, checks)
+        def hand_over(text: Asked, weights: Any, number: int) -> None:
+            text.sink.layer(number, numbers(weights), divides and captured.rounded, checks)
 
         def keep(weights: Any, number: int, _: int = 0) -> Any:
             kept = weights.detach()
             if self.is_joint:
                 return kept.cpu()
-            if kept.dim() == 4 and kept.shape[0] == 1 and kept.shape[2] == kept.shape[3] and number <= layers:
+            if kept.dim() == 4 and len(kept) == len(texts) and kept.shape[2] == kept.shape[3] and number <= layers:
                 if kept.shape[2] != tokens:
                     raise unsupported(
                         f"expected attention between {tokens} tokens, found {kept.shape[2]} in {type(self.model).__name__}"
                     )
-                self._confirm(kept, number)
-                hand_over(kept[0], number)
+                for place, (text, count) in enumerate(zip(texts, counts, strict=True)):
+                    own = kept[place : place + 1, :, :count, :count]
+                    text.give(self._confirm, own, number)
+                    text.give(hand_over, text, own[0], number)
             return shape_alone(kept)  # for what is checked below
 
         fuse = "mean" if means and not self.is_joint else None
@@ -413,7 +472,7 @@ class Backend:
         if self.asked.get("keep_attention"):
             joint.layers()  # layers of one number of heads
         for index in range(len(joint.steps)):
-            hand_over(joint.layer(index)[0], index + 1)
+            hand_over(texts[0], joint.layer(index)[0], index + 1)
         return output
 
     def _confirm(self, weights: Any, number: int) -> None:
@@ -430,16 +489,20 @@ class Backend:
         if number == 1 and heads not in (1, self.info.heads):
             raise OtherFacts(heads=heads)
 
-    def _contributions(self, inputs: dict[str, Any], sink: Any) -> Any:
+    def _contributions(self, inputs: dict[str, Any], texts: Sequence[Asked]) -> Any:
         import torch
 
+        counts = [self._count(text.ids) for text in texts]
+
         def finished(run: Run) -> None:
-            self._confirm(run.by_head, run.number)
             terms, bias = run.terms()
-            # Checks the first layer for all: this costs as much as the contributions themselves.
-            if run.number == 1:
-                run.check_completeness(terms.completeness_error(bias))
-            sink.terms(terms)
+            for place, (text, count) in enumerate(zip(texts, counts, strict=True)):
+                text.give(self._confirm, run.by_head[place : place + 1, :, :count, :count], run.number)
+                made = terms(place, count)
+                # Checks the first layer for all: this costs as much as the contributions themselves.
+                if run.number == 1:
+                    text.give(lambda made=made: run.check_completeness(made.completeness_error(bias)))
+                text.give(text.sink.terms, made)
             run.forget()
 
         watch = Watch(self._known_layers(), finished)
@@ -484,6 +547,12 @@ class Backend:
         ):
             return 1  # transformers refuses more of decoders
         return int(max(1, min(_TOKENS // tokens, _LOGITS // (tokens * self.vocabulary))))
+
+    def at_once(self, tokens: int, most: int) -> int:
+        """How many texts of so many tokens are explained at once, at most."""
+        info = self.info
+        numbers_each = info.layers * tokens * max(tokens * info.heads, info.hidden)
+        return max(1, min(most, self._at_once(tokens), _KEPT // numbers_each))
 
     # Gradients.
 
@@ -533,26 +602,41 @@ class Backend:
             for one in (methods.split(",") if isinstance(methods, str) else methods)
         )
 
-    def _forward(self, ids: Any, types: Sequence[int], by_rules: bool, embedding: Any = None) -> OnePass | JointPass:
-        inputs = self._inputs(ids, types)
+    def _pass_over(self, texts: Sequence[Asked], by_rules: bool, embedding: Any = None) -> OnePass | JointPass:
+        inputs, ids = self._inputs_of(texts), [text.ids for text in texts]
         if self.is_joint:
             return JointPass(self.model, inputs, ids, by_rules)
         return OnePass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
+        self.attention_gradients_of_each([Asked(ids, types, sink, target=target)], by_rules)
+
+    def attention_gradients_of_each(self, texts: Sequence[Asked], by_rules: bool) -> None:
         made, self._pass = self._pass, None
-        if made is None or not same_input(made.ids, ids) or made.by_rules != by_rules:
-            made = self._forward(ids, types, by_rules)
+        if made is None or not same_inputs(made.ids, [text.ids for text in texts]) or made.by_rules != by_rules:
+            made = self._pass_over(texts, by_rules)
         self._watches = False  # what follows runs other inputs, or none
-        _, row = made.backward(partial(self._score, target=target))
-        sink.top(numbers(made.all_tokens(made.top)), numbers(made.all_tokens(row)))
-        if not sink.wants_layers:
+        _, row = made.backward(partial(self._score_of_each, texts=texts))
+        wide = []
+        for place, text in enumerate(texts):
+            count = self._count(text.ids)
+            text.give(text.sink.top, *(numbers(made.all_tokens(one, place, count)) for one in (made.top, row)))
+            if text.sink.wants_layers:
+                wide.append((place, text, count))
+        if not wide:
             return
         with closing(made.layers(row)) as layers:
             for layer in layers:
-                if not self.is_joint:
-                    self._confirm(layer.weights, layer.number)
-                sink.layer(layer.number, *map(numbers, layer.of_sink()))
+                for place, text, count in wide:
+                    weights, *others = layer.of_sink(place, count)
+                    if not self.is_joint:
+                        text.give(self._confirm, weights[None], layer.number)
+                    text.give(text.sink.layer, layer.number, *map(numbers, (weights, *others)))
+
+    def _score_of_each(self, output: Any, texts: Sequence[Asked]) -> Any:
+        """The sum of the texts' scores, none of which depends on another text."""
+        outputs = self._outputs(output, texts)
+        return sum(self._score(own, text.target) for own, text in zip(outputs, texts, strict=True) if text.target)
 
     def input_gradient(
         self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
@@ -562,7 +646,7 @@ class Backend:
             raise unsupported(
                 "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
             )
-        made = self._forward(ids, types, by_rules, embedding)
+        made = self._pass_over([Asked(ids, types)], by_rules, embedding)
         value, row = made.backward(partial(self._score, target=target))
         with closing(made.layers(row)) as layers:
             for _ in layers:

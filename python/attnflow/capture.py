@@ -29,6 +29,7 @@ from attnflow.by_rows import blocks_of, fuse_by_rows
 from attnflow.errors import Error, bad_input, unsupported
 from attnflow.hooks import before, behind
 from attnflow.joint import is_encoder_decoder, joint_of, whole_number
+from attnflow.walk import modules, named_modules, named_parameters, parameters
 from attnflow.wrapped import kinds_of, unwrapped
 
 _NAME = "attnflow"
@@ -201,17 +202,17 @@ def _register() -> bool:
     return True
 
 
-def _calls_interface(model: Any) -> bool:
-    """Whether every part of the model asks transformers for its attention function."""
+def _calls_interface(within: Sequence[Any]) -> bool:
+    """Whether every part of a model, given by its modules, asks transformers for its attention function."""
     import transformers
 
-    parts = [part for part in model.modules() if isinstance(part, transformers.PreTrainedModel)]
+    parts = [part for part in within if isinstance(part, transformers.PreTrainedModel)]
     return all(getattr(part, "_can_set_attn_implementation", lambda: False)() for part in parts)
 
 
-def _configs(model: Any) -> list[Any]:
-    """Each configuration in the model once, outer ones first."""
-    found = {id(part.config): part.config for part in model.modules() if hasattr(part, "config")}
+def _configs(within: Sequence[Any]) -> list[Any]:
+    """Each configuration in a model's modules once, outer ones first."""
+    found = {id(part.config): part.config for part in within if hasattr(part, "config")}
     for config in list(found.values()):
         for name in getattr(config, "sub_configs", {}):
             if (inner := getattr(config, name, None)) is not None:
@@ -227,9 +228,9 @@ _OWN_MASK = re.compile(
 )
 
 
-def _masks_beside_interface(model: Any) -> bool:
-    """Whether a part of the model masks its attention only for attention functions that it knows by name."""
-    files = {kind.__module__ for own in set(map(type, model.modules())) for kind in own.__mro__}
+def masks_beside_interface(within: Sequence[Any]) -> bool:
+    """Whether one of a model's modules masks its attention only for attention functions that it knows by name."""
+    files = {kind.__module__ for own in set(map(type, within)) for kind in own.__mro__}
     return any(_has_own_mask(file) for file in files if not file.startswith(("torch.", "builtins")))
 
 
@@ -255,9 +256,10 @@ def check_model(model: Any) -> None:
             "expected the model itself, found one that torch.compile() made, whose kernels no longer ask for attention; pass "
             "and run model._orig_mod"
         )
-    if any(module.training for module in model.modules()):
+    within = modules(model)
+    if any(module.training for module in within):
         raise Error("expected a model in evaluation mode, found all or part of it in training mode; call model.eval()")
-    if any(parameter.device.type == "meta" for parameter in model.parameters()):
+    if any(parameter.device.type == "meta" for parameter in parameters(within)):
         raise Error(
             "expected a model with its weights in memory, found all or part of it on the device meta, where accelerate leaves "
             "the weights that it offloads to the CPU or the disk; load the whole model, such as with device_map=None"
@@ -340,12 +342,14 @@ def capture_with(
     with ExitStack() as stack:
         stack.callback(_at_work.release)
         captured = Captured(model)
-        names = {id(module): name for name, module in model.named_modules()}
-        sinks = has_sinks(model)
+        named = named_modules(model)
+        names = {id(module): name for name, module in named}
+        within = [module for _, module in named]
+        sinks = has_sinks(within)
         thread = threading.get_ident()
 
         # Kernels run without weights; if weights are requested, too, they are complete.
-        configs = _configs(model)
+        configs = _configs(within)
         kernel = all(config._attn_implementation not in (None, "eager") for config in configs)
         by_rows = False
 
@@ -363,8 +367,8 @@ def capture_with(
 
         stack.callback(before(model, begin))
         exchangeable = _register()
-        own_masks = exchangeable and _masks_beside_interface(model)
-        if exchangeable and not own_masks and _calls_interface(model):
+        own_masks = exchangeable and masks_beside_interface(within)
+        if exchangeable and not own_masks and _calls_interface(within):
             _recorder = _Recorder(
                 # Models with the same configuration call this function, too, possibly in other threads.
                 owns=lambda module: id(module) in names and threading.get_ident() == thread,
@@ -384,9 +388,9 @@ def capture_with(
         yield captured
 
 
-def has_sinks(model: Any) -> bool:
-    """Whether learned sinks take a share of its attention: rows miss 1 by more than rounding."""
-    return any("sink" in name.rpartition(".")[2] for name, _ in model.named_parameters())
+def has_sinks(within: Sequence[Any]) -> bool:
+    """Whether learned sinks of these modules take a share of attention: rows miss 1 by more than rounding."""
+    return any("sink" in name for name, _ in named_parameters(within))
 
 
 def _stop_recording() -> None:
@@ -421,7 +425,7 @@ def _level_of_caller() -> int:
 
 def _refuse_other_attention(model: Any) -> None:
     """Refuses models whose attention changes when it is asked for."""
-    for config in _configs(model):
+    for config in _configs(modules(model)):
         if config.model_type == "falcon" and getattr(config, "alibi", False):
             raise unsupported(
                 f"expected a model whose eager attention equals that of its kernel, found {type(model).__name__} with alibi: "
@@ -469,5 +473,5 @@ def _output_attentions(
         stack.callback(before(model, ask))
         stack.callback(behind(model, take))
         if own_masks:
-            _implement(stack, _configs(model), "eager")
+            _implement(stack, _configs(modules(model)), "eager")
         yield

@@ -1,4 +1,4 @@
-"""What the layers of a loaded model do with a text: the parts of their contributions, and their gradients.
+"""What the layers of a loaded model do with a text, or with several that are padded to one length: the parts of their contributions, and their gradients.
 
 Hooks record a layer's input and output (attnflow.layers says where), and memory holds only one layer's vectors. The
 library makes a matrix of them (graph/layer_terms.h, graph/attention_gradient_sink.h).
@@ -18,6 +18,7 @@ from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts
 from attnflow.text import numbers
+from attnflow.walk import modules
 
 
 @dataclass
@@ -55,8 +56,8 @@ class Run:
 
     @property
     def by_head(self) -> Any:
-        """The weights as [1, head, query, key]: some families have [head, query, key]."""
-        return self.weights if self.weights.dim() == 4 else self.weights[None]
+        """The weights as [text, head, query, key]: some families have [text and head, query, key]."""
+        return self.weights if self.weights.dim() == 4 else self.weights.unflatten(0, (len(self.x), -1))
 
     @property
     def written(self) -> Any:
@@ -64,21 +65,29 @@ class Run:
         return self.normed if self.parts.written_norm else self.projected
 
     def behind(self) -> Any:
-        """y as [token, hidden]."""
-        return self.sum() if self.y is None else self.y.reshape(self.x.shape[1:])
+        """y as [text, token, hidden]."""
+        return self.sum() if self.y is None else self.y.reshape(self.x.shape)
 
     def sum(self) -> Any:
-        return self.x[0].to(self.written.device) + self.parts.scale * self.written[0]
+        return self.x.to(self.written.device) + self.parts.scale * self.written.reshape(self.x.shape)
 
     def check(self) -> None:
         """Checks that the layer is made as its parts say."""
+        import torch
+        from torch._C import DisableTorchFunction
+
+        # Of AttnLRP's rules, which are not about this.
+        with torch.no_grad(), DisableTorchFunction():  # type: ignore[no-untyped-call]
+            self._check()
+
+    def _check(self) -> None:
         where = f"layer {self.number} ({type(self.layer).__name__})"
         if self.weights is None or self.written is None or (self.parts.behind and self.y is None):
             raise _unlike(
                 where, "one call of attention, of its projection and of the module after it", "some of them missing"
             )
-        if self.by_head.shape[0] != 1 or self.x.dim() != 3:
-            raise _unlike(where, "one text", f"shape {list(self.x.shape)}")
+        if self.x.dim() != 3 or self.by_head.shape[0] != len(self.x):
+            raise _unlike(where, "[text, token, hidden]", f"shape {list(self.x.shape)}")
         mixed = self.mixed.reshape(self.given.shape)
         if not _close(self.given, mixed):
             raise _unlike(where, "the projection to receive the output of attention", "something else")
@@ -92,9 +101,9 @@ class Run:
         if not error < (1e-4 if exact else 0.05):
             raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
 
-    def terms(self) -> tuple[_core.LayerTerms, Any]:
-        """The terms, and the bias written with them."""
-        behind = numbers(self.behind())  # first: asking a module for what it does calls it, which is seen
+    def terms(self) -> tuple[Callable[[int, int], _core.LayerTerms], Any]:
+        """The terms by a text's place in the batch and its number of tokens, and the bias written with them."""
+        behind = self.behind()  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
         matrix, bias = self._linear()
         if self.parts.scale != 1.0:
@@ -105,19 +114,26 @@ class Run:
         if self.parts.last_norm:
             norm = _norm(self.layer.get_submodule(self.parts.behind))
             last = _norm(self.layer.get_submodule(self.parts.last_norm))
-        terms = _core.layer_terms(
-            self.number,
-            numbers(self.by_head[0]),
-            numbers(self.value[0].transpose(0, 1)),
-            numbers(matrix.reshape(self.by_head.shape[1], -1, matrix.shape[-1])),  # [head, width, hidden]
-            numbers(self.x[0]),
-            behind,
-            None if of_tokens is None else numbers(of_tokens),
-            norm,
-            last,
-            self._rest if self.parts.rest is not None or (self.parts.attends and self.parts.behind) else None,
-        )
-        return terms, None if bias is None else numbers(bias)
+        weights = self.by_head
+        values = self.value.flatten(0, 1).unflatten(0, (len(self.x), -1)).transpose(1, 2)
+        projection = numbers(matrix.reshape(weights.shape[1], -1, matrix.shape[-1]))  # [head, width, hidden]
+        rest = self.parts.rest is not None or (self.parts.attends and self.parts.behind)
+
+        def of_text(text: int, tokens: int) -> _core.LayerTerms:
+            return _core.layer_terms(
+                self.number,
+                numbers(weights[text, :, :tokens, :tokens]),
+                numbers(values[text, :tokens]),
+                projection,
+                numbers(self.x[text, :tokens]),
+                numbers(behind[text, :tokens]),
+                None if of_tokens is None else numbers(of_tokens[text, :tokens]),
+                norm,
+                last,
+                self._rest if rest and len(self.x) == 1 else None,
+            )
+
+        return of_text, None if bias is None else numbers(bias)
 
     def _rest(self, rows: Any) -> Any:
         """The layer's output for y, each position separately."""
@@ -144,17 +160,17 @@ class Run:
             self.is_paused = False
 
     def _scales(self) -> tuple[Any, Any]:
-        """Factors of an RMS norm after the projection: by [hidden], and by [token], a constant of the run."""
+        """Factors of an RMS norm after the projection: by [hidden], and by [text, token], a constant of the run."""
         import torch
 
         if not self.parts.written_norm:
             return None, None
         module: Any = self.layer.get_submodule(self.parts.written_norm)
-        projected, written = self.projected[0].float(), self.written[0].float()
-        scale = module(torch.ones_like(self.projected[:, :1]))[0, 0].float()  # but for a factor that all tokens share
+        projected, written = self.projected.float(), self.written.float()
+        scale = module(torch.ones_like(self.projected[:1, :1]))[0, 0].float()  # but for a factor that all tokens share
         scaled = projected * scale
         of_tokens = (written * scaled).sum(-1) / (scaled * scaled).sum(-1)
-        if not _close((scaled * of_tokens[:, None]).to(self.x.dtype), written.to(self.x.dtype)):
+        if not _close((scaled * of_tokens[..., None]).to(self.x.dtype), written.to(self.x.dtype)):
             raise _unlike(f"layer {self.number}", f"{self.parts.written_norm} to be an RMS norm", type(module).__name__)
         return scale, of_tokens
 
@@ -215,7 +231,7 @@ class Watch:
     def __init__(self, known: list[tuple[Any, LayerParts]], finished: Callable[[Run], None]) -> None:
         self.runs = [Run(layer, parts, number) for number, (layer, parts) in enumerate(known, start=1)]
         self._finished = finished
-        self._of_module = {id(module): run.layer for run in self.runs for module in run.layer.modules()}
+        self._of_module = {id(module): run.layer for run in self.runs for module in modules(run.layer)}
         self._begun: dict[int, int] = {}  # by layer: how often it has run
         self.again: Run | None = None  # the run that is repeated
 
@@ -390,15 +406,16 @@ class LayerGradient:
     """What a layer did, and a score's gradients in it (graph/attention_gradient_sink.h), with the batch's dimension."""
 
     number: int
-    weights: Any  # [1, head, query, key]
+    weights: Any  # [text, head, query, key]
     slope: Any  # at the weights
-    x: Any  # [1, token, hidden]
-    behind: Any  # the gradient at y, [token, hidden]
+    x: Any  # [text, token, hidden]
+    behind: Any  # the gradient at y
     gradient: Any  # at x
 
-    def of_sink(self) -> tuple[Any, ...]:
-        """Weights, their gradient, x, and the gradient at y."""
-        return self.weights[0], self.slope[0], self.x[0], self.behind
+    def of_sink(self, text: int, tokens: int) -> tuple[Any, ...]:
+        """Weights, their gradient, x, and the gradient at y of one of the texts."""
+        own = slice(0, tokens)
+        return self.weights[text, :, own, own], self.slope[text, :, own, own], self.x[text, own], self.behind[text, own]
 
 
 def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
@@ -434,7 +451,7 @@ def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
         weights=run.by_head.detach(),
         slope=slope.reshape(run.by_head.shape),
         x=leaf.detach(),
-        behind=of_output.reshape(leaf.shape[1:]),
+        behind=of_output.reshape(leaf.shape),
         gradient=of_input,
     )
     run.forget()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import starmap
 from typing import Any, Unpack, overload
 
 from attnflow import _core
@@ -18,6 +19,7 @@ from attnflow.pictures import explain_picture, takes_pictures
 from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import Encoded, encode_target, head_of, require_words
+from attnflow.together import explained_together
 
 
 @overload
@@ -71,7 +73,8 @@ def explain(
     """What each output of a loaded Transformers model depends on in a text, as a report; for several texts, a report
     each.
 
-    The model may use any kernel (SDPA, flash); it is not reloaded. Texts are run one at a time, without padding.
+    The model may use any kernel (SDPA, flash); it is not reloaded. Several texts run in padded batches, if the model
+    gives the same for them.
     text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output,
         whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
     target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
@@ -92,10 +95,7 @@ def explain(
         if target_text is not None:
             raise Error("expected no target_text for a picture, found one")
         return _explain_pictures(model, tokenizer, text, check, dict(options))
-    if not callable(tokenizer):
-        raise Error(
-            f"tokenizer: expected the model's tokenizer (AutoTokenizer.from_pretrained(name)), found {type(tokenizer).__name__}"
-        )
+    check_tokenizer(tokenizer)
     given, is_one = inputs_of(text, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
     if target_text is not None:
@@ -106,10 +106,18 @@ def explain(
         if not listed or len(targets) != len(given) or not all(isinstance(one, str) for one in targets):
             raise Error(f"expected target_text as a list of {len(given)} texts, one for each text")
     reports = []
-    for number, (one, target) in enumerate(zip(given, targets, strict=True)):
+    texts = zip(given, targets, strict=True)
+    for number, made in enumerate(explained_each(model, tokenizer, texts, check, options, own)):
         with _of_several("text", None if is_one else number):
-            reports.append(_explain_text(model, tokenizer, one, target, check, options, own))
+            reports.append(_report(made))
     return reports[0] if is_one else reports
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    if not callable(tokenizer):
+        raise Error(
+            f"tokenizer: expected the model's tokenizer (AutoTokenizer.from_pretrained(name)), found {type(tokenizer).__name__}"
+        )
 
 
 def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | None, asked: dict[str, Any]) -> Any:
@@ -186,7 +194,61 @@ def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
     return asked | {name: f"{prefix}{int(asked[name])}" for name in names}
 
 
-def _explain_text(
+# Limits for what is explained before the first report is given: texts, and numbers in their matrices.
+_WINDOW = 128
+_VALUES = 2**23
+
+
+def explained_each(
+    model: Any,
+    tokenizer: Any,
+    texts: Iterable[tuple[Given, str | None]],
+    check: bool | None,
+    options: TextOptions,
+    own: OwnHead | None = None,
+) -> Iterator[Report | Error]:
+    """The report of each text with its target_text, or what is wrong with it; other exceptions are raised."""
+
+    def backend_of(given: Given, target_text: str | None) -> Backend | Error:
+        try:
+            return _backend_of(model, tokenizer, given, target_text, check, options, own)
+        except Error as error:
+            return error
+
+    for window in _windows(starmap(backend_of, texts), layer_count(model)):
+        together = explained_together([one for one in window if isinstance(one, Backend)], _when(check))
+        for one in window:
+            if isinstance(one, Error):
+                yield one
+                continue
+            made = together.pop(0)
+            try:
+                yield _checked(Report(_explained(one, _when(check)) if isinstance(made, Exception) else made), check)
+            except Error as error:
+                yield error
+
+
+def _windows(texts: Iterable[Backend | Error], layers: int) -> Iterator[list[Backend | Error]]:
+    """Texts that are explained before the first report of them is given, so that those of similar length are batches."""
+    window: list[Backend | Error] = []
+    values = 0
+    for one in texts:
+        window.append(one)
+        values += 0 if isinstance(one, Error) else layers * len(one.ids) ** 2
+        if len(window) == _WINDOW or values > _VALUES:
+            yield window
+            window, values = [], 0
+    if window:
+        yield window
+
+
+def _report(made: Report | Error) -> Report:
+    if isinstance(made, Error):
+        raise made
+    return made
+
+
+def _backend_of(
     model: Any,
     tokenizer: Any,
     given: Given,
@@ -194,7 +256,8 @@ def _explain_text(
     check: bool | None,
     options: TextOptions,
     own: OwnHead | None,
-) -> Report:
+) -> Backend:
+    """The model with a text, and with what is asked of it."""
     of_tokens = own is None and head_of(model) in ("masked", "next")
     asked = _by_number(dict(options), "id:" if of_tokens else "")
     _core.check_model_options(_without_position(counted(asked, layer_count(model))))
@@ -213,17 +276,15 @@ def _explain_text(
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
-    return _checked(Report(_explained(model, tokenizer, parts, asked, _when(check), own)), check)
+    return Backend(model, tokenizer, parts, asked, {}, own)
 
 
-def _explained(
-    model: Any, tokenizer: Any, parts: list[Encoded], asked: dict[str, Any], check: str, own: OwnHead | None
-) -> _core.Report:
+def _explained(backend: Backend, check: str) -> _core.Report:
     def explain(facts: dict[str, Any]) -> _core.Report:
         with progress_bar() as progress:
-            return _core.explain_model(Backend(model, tokenizer, parts, asked, facts, own), asked, check, progress)
+            return _core.explain_model(backend.given(facts), backend.asked, check, progress)
 
-    report: _core.Report = begun_again(model, asked, explain)
+    report: _core.Report = begun_again(backend.model, backend.asked, explain)
     return report
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnflow.errors import unsupported
+from attnflow.walk import named_modules
 
 _CROSS = re.compile(r"cross|enc_?dec|encoder_(decoder_)?att", re.IGNORECASE)
 
@@ -21,7 +22,7 @@ def is_encoder_decoder(model: Any) -> bool:
     """Whether it has both; encoders alone may be configured like the whole."""
     if not getattr(model.config, "is_encoder_decoder", False):
         return False
-    return any("decoder" in name.split(".") for name, _ in model.named_modules())
+    return any("decoder" in name.split(".") for name, _ in named_modules(model))
 
 
 def _kind(module: str) -> str | None:

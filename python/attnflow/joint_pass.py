@@ -49,7 +49,7 @@ class JointLayer:
     residual: Any  # [source + target, hidden]
     behind: Any
 
-    def of_sink(self) -> tuple[Any, ...]:
+    def of_sink(self, *_: int) -> tuple[Any, ...]:
         """Weights, their gradient, x, and the gradient at y."""
         return self._whole(self.weights), self._whole(self.slope), self.residual, self.behind
 
@@ -162,7 +162,7 @@ class _Run:
 class JointPass:
     """One run of the model, used like attnflow.one_pass.OnePass."""
 
-    def __init__(self, model: Any, inputs: dict[str, Any], ids: list[int], by_rules: bool) -> None:
+    def __init__(self, model: Any, inputs: dict[str, Any], ids: list[Any], by_rules: bool) -> None:
         from attnflow.attnlrp import rules
 
         self._model, self._rules = model, partial(rules, model, by_rules)
@@ -218,7 +218,7 @@ class JointPass:
         """The score of the output, and its gradient at the output of the decoder's last layer."""
         return score_and_gradient(score, self.output, self.top)
 
-    def all_tokens(self, of_target: Any) -> Any:
+    def all_tokens(self, of_target: Any, *_: int) -> Any:
         """[token, hidden]: nothing for those of the source."""
         return self.joined(self._states * 0.0, of_target)
 
@@ -280,7 +280,7 @@ class JointPass:
                     layer.weights[0],
                     layer.slope[0],
                     self.joined(layer.x, x),
-                    self.joined(layer.behind.reshape(layer.x.shape), gradient),
+                    self.joined(layer.behind, gradient),
                 )
 
     def _back(self, run: _Run, gradient: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from attnflow.capture import text_config
 from attnflow.errors import Error, bad_input
 from attnflow.inputs import Given
 from attnflow.text import Encoded, encode, encode_ids
+from attnflow.walk import named_modules
 
 
 def row_of(model: Any, ids: Sequence[int]) -> Any:
@@ -35,7 +36,7 @@ def positions(model: Any) -> int | None:
     most = getattr(text_config(model), "max_position_embeddings", None)
     if not isinstance(most, int) or most < 1:  # XLNet's -1: as many as there are
         return None
-    for name, module in model.named_modules():
+    for name, module in named_modules(model):
         # As in RoBERTa, positions start after that of padding.
         if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
             if module.padding_idx is not None:

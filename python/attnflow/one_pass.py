@@ -1,4 +1,4 @@
-"""One run of a model of one stack, whose layers are run once more from the top down, each with its own graph."""
+"""One run of a model of one stack, with one text or several, whose layers are run once more from the top down, each with its own graph."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from attnflow.capture import capture_with, shape_alone
 from attnflow.edges import LayerGradient, Run, Watch, score_and_gradient
 
 
-def same_input(a: Any, b: Any) -> bool:
-    """Whether two inputs, each token ids or pixels, are equal."""
+def same_inputs(a: list[Any], b: list[Any]) -> bool:
+    """Whether two lists of inputs, each token ids or pixels, are equal."""
+    return len(a) == len(b) and all(map(_same, a, b))
+
+
+def _same(a: Any, b: Any) -> bool:
     return a == b if isinstance(a, list) else a.shape == b.shape and bool((a == b).all())
 
 
 class OnePass:
-    """Only the layers' inputs are kept. embedding: [token, hidden], put in place of the first layer's input."""
+    """Only the layers' inputs are kept. ids: those of each text. embedding: [token, hidden], put in place of the first layer's input."""
 
     def __init__(
-        self, model: Any, known: Any, inputs: dict[str, Any], ids: Any, by_rules: bool, embedding: Any = None
+        self, model: Any, known: Any, inputs: dict[str, Any], ids: list[Any], by_rules: bool, embedding: Any = None
     ) -> None:
         from attnflow.attnlrp import rules
 
@@ -70,6 +74,6 @@ class OnePass:
                 self.lowest = layer.x[0], gradient[0]
                 yield layer
 
-    def all_tokens(self, of_tokens: Any) -> Any:
-        """[token, hidden]"""
-        return of_tokens[0]
+    def all_tokens(self, of_tokens: Any, text: int, tokens: int) -> Any:
+        """[token, hidden] of one of the texts."""
+        return of_tokens[text, :tokens]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from attnflow.errors import Error, bad_input
@@ -217,9 +217,15 @@ CLASSES = ("classification", "token-classification")
 
 def head_of(model: Any) -> str | None:
     """What the model predicts: a class of the text or of each token, an answer, masked or next; None: another head."""
+    kind: Any = type(model)
+    return _head_of_class(kind)
+
+
+@cache
+def _head_of_class(kind: Any) -> str | None:
     from transformers.models.auto import modeling_auto
 
-    names = {kind.__name__ for kind in type(model).__mro__}
+    names = {one.__name__ for one in kind.__mro__}
     for said, table in (
         ("next", "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"),
         ("classification", "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES"),
@@ -279,11 +285,16 @@ def _bytes_of(piece: str) -> bytes | None:
     """A piece's bytes by byte fallback ("<0xC3>"), or by GPT-2's table of characters for bytes."""
     if re.fullmatch("<0x[0-9A-Fa-f]{2}>", piece):
         return bytes([int(piece[3:5], 16)])
-    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    table = {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
+    table = _bytes_of_characters()
     spelled = [table.get(character) for character in piece]
     return None if None in spelled else bytes(byte for byte in spelled if byte is not None)
+
+
+@cache
+def _bytes_of_characters() -> dict[str, int]:
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
 
 
 def bytes_of(tokenizer: Any, token: int) -> bytes:

@@ -76,7 +76,7 @@ def explain(
             _require_same_texts(path, explainer.texts_of(next(iter(rows()))))
         if kept == count:
             continue
-        _write(path, [explainer.row(number * rows_per_file + at, one) for at, one in enumerate(rows())])
+        _write(path, list(explainer.rows(enumerate(rows(), number * rows_per_file))))
         added += count - kept
     _refuse_beyond(place, total, rows_per_file)
     return added

@@ -25,7 +25,8 @@ class Worker:
 
     def __call__(self, batch: Any) -> Any:
         """Turns a table of the dataset's columns into one of the schema."""
-        return table_of([self._explainer.row(_number_of(row, self._index), row) for row in batch.to_pylist()])
+        rows = batch.to_pylist()
+        return table_of(list(self._explainer.rows((_number_of(row, self._index), row) for row in rows)))
 
 
 def _number_of(row: Mapping[str, Any], column: str | None) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
 from attnflow import _core
 from attnflow.capture import explained
 from attnflow.errors import Error, bad_input
-from attnflow.explanation import check_target, explain
+from attnflow.explanation import check_target, check_tokenizer, explain, explained_each
 from attnflow.hints import TextOptions
+from attnflow.inputs import Given
+from attnflow.pictures import takes_pictures
 from attnflow.report import Report
 from attnflow.text import require_words, unicode_text
 
@@ -104,16 +107,49 @@ class Explainer:
             require_words(tokenizer)
 
     def row(self, index: int, given: Any) -> dict[str, Any]:
-        """Explains a text, or a mapping from columns to values; returns a row of the schema. A fault of the row is its
-        `error`; errors in the model, the machine or the options are raised.
+        """One of rows()."""
+        return next(self.rows([(index, given)]))
+
+    def rows(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[dict[str, Any]]:
+        """Explains texts, or mappings from columns to values, each with its number; gives rows of the schema. A fault
+        of a row is its `error`; errors in the model, the machine or the options are raised.
         """
+        read: deque[dict[str, Any]] = deque()  # rows without what is explained of them
+
+        def texts() -> Iterator[tuple[Given, str | None]]:
+            for index, given in numbered:
+                read.append(self._read(index, given))
+                if "error" not in read[-1]:
+                    yield Given(read[-1]["text"]), read[-1].get("target_text")
+
+        for made in self._explained(texts()):
+            while "error" in read[0]:
+                yield read.popleft()
+            row = read.popleft()
+            if isinstance(made, Error) and not _is_of_row(made):
+                raise made
+            yield row | ({"error": str(made)} if isinstance(made, Error) else row_of(made))
+        yield from read
+
+    def _explained(self, texts: Iterator[tuple[Given, str | None]]) -> Iterator[Report | Error]:
+        if not takes_pictures(self.model):
+            check_tokenizer(self.tokenizer)
+            options: Any = self.options
+            yield from explained_each(self.model, self.tokenizer, texts, False, options)
+            return
+        for path, _ in texts:
+            try:
+                yield explain(self.model, self.tokenizer, path.text, check=False, **self.options)
+            except Error as error:
+                yield error
+
+    def _read(self, index: int, given: Any) -> dict[str, Any]:
+        """A row's texts, or what is wrong with them."""
         found: dict[str, Any] = {"index": index}
         try:
-            found["text"] = text = self._text(given, self.column)
-            target = None
+            found["text"] = self._text(given, self.column)
             if self.target_column is not None:
-                found["target_text"] = target = self._text(given, self.target_column)
-            found |= row_of(explain(self.model, self.tokenizer, text, target_text=target, check=False, **self.options))
+                found["target_text"] = self._text(given, self.target_column)
         except Error as error:
             if not _is_of_row(error):
                 raise

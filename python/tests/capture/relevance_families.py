@@ -20,7 +20,7 @@ import numpy as np
 import torch
 import transformers
 from architectures import FAMILIES, Family
-from attnflow.backend import Backend, OtherFacts
+from attnflow.backend import Asked, Backend, OtherFacts
 from attnflow.capture import capture_with
 from attnflow.hooks import before, given_tensor, with_given_tensor
 from attnflow.joint import is_encoder_decoder
@@ -110,7 +110,7 @@ def backend_of(model: Any, mixing: str, facts: dict[str, Any]) -> Backend:
 def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) -> Any:
     """The gradient at the first layer's input (of an encoder-decoder: at both), by one graph."""
     if is_encoder_decoder(model):
-        made: Any = backend._forward(IDS, [0] * len(IDS), by_rules)
+        made: Any = backend._pass_over([Asked(IDS, [0] * len(IDS))], by_rules)
         firsts = [made._watch.runs[0].layer, made._runs[0].parts.layer]
     else:
         firsts = [backend._known_layers()[0][0]]
@@ -183,7 +183,7 @@ def terms_error(model: Any, facts: dict[str, Any]) -> float:
 
     def checked(run: Any) -> Any:
         made, bias = terms(run)
-        errors.append(made.completeness_error(bias))
+        errors.append(made(0, run.x.shape[1]).completeness_error(bias))
         return made, bias
 
     with mock.patch.object(edges.Run, "terms", checked):
