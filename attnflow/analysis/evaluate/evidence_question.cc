@@ -43,11 +43,12 @@ struct EvidenceColumns {
 
 EvidenceColumns columns_of(const CsvRow& header, const std::filesystem::path& path) {
   constexpr std::array kGood = {"one_prefix_word_good", "good"};
-  const EvidenceColumns columns{.text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
-                        .evidence = column(header.cells, {"target", "evidence"}, path, header.line),
-                        .good = find_column(header.cells, {kGood[0], kGood[1]}),
-                        .bad = find_column(header.cells, {"one_prefix_word_bad", "bad"}),
-                        .swap = find_column(header.cells, {"swap"})};
+  const EvidenceColumns columns{
+      .text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
+      .evidence = column(header.cells, {"target", "evidence"}, path, header.line),
+      .good = find_column(header.cells, {kGood[0], kGood[1]}),
+      .bad = find_column(header.cells, {"one_prefix_word_bad", "bad"}),
+      .swap = find_column(header.cells, {"swap"})};
   // A wrong word is wrong beside a right one, and a swapped word turns one into the other.
   if (columns.bad && !columns.good) column(header.cells, {kGood[0], kGood[1]}, path, header.line);
   if (columns.swap && !columns.bad) column(header.cells, {"one_prefix_word_bad", "bad"}, path, header.line);
