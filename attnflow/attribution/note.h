@@ -77,6 +77,7 @@ enum class NoteCode : std::uint8_t {
   kSmallBaseline,
   kFlowTokensNotGenerated,
   kIntegrationError,
+  kNotChecked,
   // How a generation began and ended
   kGenerationRules,
   kGenerationSettingsLeft,

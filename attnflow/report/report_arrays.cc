@@ -1,6 +1,7 @@
 #include "attnflow/report/report_arrays.h"
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -66,6 +67,20 @@ void add_generation(std::vector<NamedArray>& arrays, const Report& report) {
   arrays.push_back({"flow_layers", integers(*method_values(report, Method::kFlow).layers)});
 }
 
+// By input token; not a number where a token was not checked.
+void add_check(std::vector<NamedArray>& arrays, const Report& report) {
+  if (!report.check) return;
+  const std::size_t n = report.input.tokens.size();
+  std::vector<double> drops(n, std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> spreads = drops;
+  for (const CheckedToken& one : report.check->tokens) {
+    drops[one.token] = one.drop;
+    spreads[one.token] = one.spread;
+  }
+  arrays.push_back({"check", Array::from(TensorView<const double>(drops.data(), {n}))});
+  arrays.push_back({"check_spread", Array::from(TensorView<const double>(spreads.data(), {n}))});
+}
+
 }  // namespace
 
 std::vector<NamedArray> report_arrays(const Report& report) {
@@ -87,6 +102,7 @@ std::vector<NamedArray> report_arrays(const Report& report) {
       arrays.push_back({name, Array::from(values.view())});
     }
   });
+  add_check(arrays, report);
   return arrays;
 }
 

@@ -124,6 +124,15 @@ TEST(ReportScores, AreArraysOfFiles) {
   const Tensor<double> values = found->array.to_double("scores");
   EXPECT_EQ(values.shape(), (Shape{1, 4}));
   EXPECT_EQ(values(0, 2), 2.5);
+  const auto check = [&](const char* name) {
+    const auto one = std::find_if(arrays.begin(), arrays.end(), [&](const auto& named) { return named.name == name; });
+    return one == arrays.end() ? Tensor<double>() : one->array.to_double(name);
+  };
+  const Tensor<double> drops = check("check");
+  ASSERT_EQ(drops.shape(), (Shape{4}));
+  EXPECT_TRUE(std::isnan(drops(0)));
+  EXPECT_EQ(drops(2), 4.3);
+  EXPECT_EQ(check("check_spread")(1), 0.25);
 }
 
 TEST(ReportScores, AreCsvRowsOfNoLayer) {
@@ -334,7 +343,8 @@ TEST(Scores, TheCheckIsATable) {
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
   test::expect_parts(terminal_table(report), {"rollout, layers 1-2  incomprehensibilities      4.30  right"});
-  test::expect_parts(terminal_table(report, {.width = 70}), {"rollout, layers 1-2  incomprehens\u2026      4.30  right"});
+  test::expect_parts(terminal_table(report, {.width = 70}),
+                     {"rollout, layers 1-2  incomprehens\u2026      4.30  right"});
   test::expect_parts(terminal_table(report, {.width = 50}), {"ranks first"});
   report.check->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});

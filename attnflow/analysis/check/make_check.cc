@@ -19,23 +19,40 @@ ReportCheck begin_check(const CheckedInput& input, double value) {
   return {.quantity = input.quantity, .value = value};
 }
 
-// How many of the compared tokens can be checked within `work`.
-std::size_t affordable(const std::vector<double>& each, std::optional<double> work) {
-  double all = 0.0;
-  for (const double one : each) all += one;
-  if (!work || all <= *work) return each.size();
-  return static_cast<std::size_t>(static_cast<double>(each.size()) * *work / all);
+ReplacementQuestion replacement_question(const TextQuestion& question) {
+  return {question.model, *question.codec, question.input, question.target, question.groups};
+}
+
+template <typename Question>
+bool replaces(const Question& question) {
+  if constexpr (std::is_same_v<Question, TextQuestion>) return question.codec != nullptr && question.replacements > 0;
+  return false;
+}
+
+double work_of_replacements(const Report& report, const TextQuestion& question) {
+  const ReplacementQuestion asked = replacement_question(question);
+  std::size_t tokens = 0;
+  for (const std::size_t j : compared_tokens(report, checked_input(question))) {
+    tokens += replacement_tokens(asked, j, question.replacements);
+  }
+  return run_work(question.model.info(), tokens);
+}
+
+template <typename Question>
+double work_of_blanks(const Question& question) {
+  std::size_t tokens = 0;
+  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
+  return run_work(question.model.info(), tokens) * static_cast<double>(question.groups.size() + 1);
 }
 
 std::optional<ReportCheck> by_replacement(const Report& report, std::size_t output_token, const TextQuestion& question,
                                           const CheckedInput& input, std::optional<double> work) {
-  const ReplacementQuestion asked = {question.model, *question.codec, question.input, question.target, question.groups};
+  const ReplacementQuestion asked = replacement_question(question);
   const std::vector<std::size_t> compared = compared_tokens(report, input);
-  std::vector<double> each;
-  for (const std::size_t j : compared) {
-    each.push_back(run_work(question.model.info(), replacement_tokens(asked, j, question.replacements)));
+  std::size_t most = compared.size();
+  if (const double all = work_of_replacements(report, question); work && all > *work) {
+    most = static_cast<std::size_t>(static_cast<double>(most) * *work / all);
   }
-  const std::size_t most = affordable(each, work);
   if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
   const std::vector<std::size_t> chosen = chosen_tokens(report, output_token, compared, most);
   std::vector<bool> wanted(question.groups.size(), false);
@@ -63,10 +80,7 @@ template <typename Question>
 std::optional<ReportCheck> by_blanks(const Report& report, const Question& question, const CheckedInput& input,
                                      std::optional<double> work, const std::optional<BlankOut>& known) {
   if (!question.blanked) return std::nullopt;
-  std::size_t tokens = 0;
-  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
-  const double all = run_work(question.model.info(), tokens) * static_cast<double>(question.groups.size() + 1);
-  if (!known && work && all > *work) return std::nullopt;
+  if (!known && work && work_of_blanks(question) > *work) return std::nullopt;
   const BlankOut found = known ? *known : blank_out(question);
   ReportCheck check = begin_check(input, found.value);
   check.blank = question.blank;
@@ -95,16 +109,23 @@ CheckedInput checked_input(const Question& question) {
 }
 
 template <typename Question>
+double check_work(const Report& report, const Question& question) {
+  if constexpr (std::is_same_v<Question, TextQuestion>) {
+    if (replaces(question)) return work_of_replacements(report, question);
+  }
+  return work_of_blanks(question);
+}
+
+template <typename Question>
 std::optional<ReportCheck> make_check(const Report& report, std::size_t output_token, const Question& question,
                                       std::optional<double> work, const std::optional<BlankOut>& blanked) {
   const CheckedInput input = checked_input(question);
   std::optional<ReportCheck> check;
-  bool replaces = false;
-  if constexpr (std::is_same_v<Question, TextQuestion>) {
-    replaces = question.codec != nullptr && question.replacements > 0;
-    if (replaces) check = by_replacement(report, output_token, question, input, work);
+  if (!replaces(question)) {
+    check = by_blanks(report, question, input, work, blanked);
+  } else if constexpr (std::is_same_v<Question, TextQuestion>) {
+    check = by_replacement(report, output_token, question, input, work);
   }
-  if (!check && !replaces) check = by_blanks(report, question, input, work, blanked);
   if (!check || !is_finite(*check)) return std::nullopt;
   check_maps(*check, report, output_token, input);
   return check;
@@ -112,6 +133,8 @@ std::optional<ReportCheck> make_check(const Report& report, std::size_t output_t
 
 template CheckedInput checked_input(const TextQuestion&);
 template CheckedInput checked_input(const ImageQuestion&);
+template double check_work(const Report&, const TextQuestion&);
+template double check_work(const Report&, const ImageQuestion&);
 template std::optional<ReportCheck> make_check(const Report&, std::size_t, const TextQuestion&, std::optional<double>,
                                                const std::optional<BlankOut>&);
 template std::optional<ReportCheck> make_check(const Report&, std::size_t, const ImageQuestion&, std::optional<double>,

@@ -19,12 +19,19 @@
 namespace attnflow {
 
 // Operations for the check of an explanation of a prediction: some seconds on two processors.
-inline constexpr double kExplanationCheckWork = 4e11;
+inline constexpr double kExplanationCheckWork = 1e12;
 // Likewise for maps not meant to explain a prediction: some tenths of a second.
 inline constexpr double kMapCheckWork = 4e10;
 
+// Operations of a second on two processors.
+inline constexpr double kCheckWorkOfASecond = 1e11;
+
 // What it takes to run `tokens` tokens.
 double run_work(const ModelInfo& info, std::size_t tokens);
+
+// What it takes to check all tokens or patches.
+template <typename Question>
+double check_work(const Report& report, const Question& question);
 
 template <typename Question>
 CheckedInput checked_input(const Question& question);

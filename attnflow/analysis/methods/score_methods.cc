@@ -13,6 +13,7 @@
 #include "attnflow/analysis/methods/logit_scores.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
+#include "attnflow/words/numbers.h"
 
 namespace attnflow {
 namespace {
@@ -80,6 +81,10 @@ void score_methods(Report& report, const Question& question) {
   std::optional<double> work;
   if (!must) work = report.settings.explains_prediction() ? kExplanationCheckWork : kMapCheckWork;
   report.check = make_check(report, report.output_token, question, work, blanked);
+  if (!report.check && report.settings.explains_prediction() && work && check_work(report, question) > *work) {
+    const double seconds = check_work(report, question) / kCheckWorkOfASecond;
+    report.notes.push_back({NoteCode::kNotChecked, {{"time", internal::about_time(seconds)}}});
+  }
   if (must && !report.check) {
     throw internal::file_error(
         "check: expected tokens that can be replaced or blanked, and finite values with them, found none; omit check, "

@@ -12,6 +12,7 @@ import { excludedOf, SPECIAL } from "../filters";
 import { maskWords, DEGENERATE_WORDS } from "../report/setting_words";
 import { clickToken } from "../shortcuts";
 import { format, percent } from "../report/text";
+import { CheckRow } from "../views/check_row";
 import { lookIn } from "../views/text_look";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
 
@@ -20,6 +21,8 @@ export function Texts() {
   const { report, state } = viewer;
   const { m, settings } = report;
   const { pointed } = state;
+  const token = state.choices.token.value;
+  const check = viewer.checkOf(token);
   const promptFocus = useRef(0);
   const shared = {
     report,
@@ -89,6 +92,7 @@ export function Texts() {
           nothing about the model.
         </p>
       )}
+      {check && <CheckRow key={token} check={check} report={report} tokens={m} />}
     </Card>
   );
 }

@@ -79,6 +79,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
   // Shown below the headline.
   "not-the-answer": { applies: () => false },
+  "not-checked": {},
   "rollout-not-shares": {
     ofValues: true,
     applies: shows("rollout"),
