@@ -66,9 +66,9 @@ test("the tour finds the token that decides, and which methods miss it", async (
   await page.goto(address);
   await page.click("#tour-begin");
 
-  const blanked = await words(page, 1);
-  assert.match(blanked, /plural, 99.9%/);
-  assert.match(blanked, /which one it needs: “s”\. Without it the logit difference falls from [\d.]+ to −[\d.]+\./);
+  const replaced = await words(page, 1);
+  assert.match(replaced, /plural, 99.9%/);
+  assert.match(replaced, /which one it needs: “s”\. Without it the logit difference, [\d.]+, falls by [\d.]+\./);
   const expected = [
     ["raw", /ranks “The” first, not the token that decides\./],
     ["rollout", /ranks “s” first, the token that decides\./],

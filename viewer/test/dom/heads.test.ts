@@ -261,6 +261,20 @@ describe("methods beside the graph", () => {
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
     expect(text("#agreement")).toMatch(/^Right top token\. The whole order agrees\./u);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
+    // The check's own row: red where the prediction rises without the token.
+    const checked = all("#check .checked") as HTMLButtonElement[];
+    expect(checked.map(({ title }) => title)).toEqual([
+      "the logit difference rises by 0.500 ± 0.1",
+      "the logit difference falls by 3.25",
+    ]);
+    expect(checked[1].style.backgroundColor).toBe("rgb(5, 48, 97)");
+    checked[0].click();
+    await until(() => has("#replaced"));
+    expect(all("#replaced tbody th, #replaced tbody td").map(({ textContent }) => textContent)).toEqual([
+      ...["dogs", "2.50", "40%"],
+    ]);
+    checked[1].click();
+    await until(() => text("#replaced").includes("was blanked"));
     expect(text("#strip-card .legend")).toBe("argues against −2.0000+2.0000 argues for");
     // ColorBrewer's ends of red to blue, as in figures.
     const colour = (token: number) => one<HTMLElement>(`#strip [data-token="${token}"]`).style.backgroundColor;
