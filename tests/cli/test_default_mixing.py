@@ -157,7 +157,7 @@ class DefaultMixingTest(CommandTest):
         (check,) = (token["check"] for token in report["generation"]["tokens"])
         for one in check["maps"]:
             self.assertEqual(report["input"]["tokens"][one["first_token"]]["text"].strip(), "Angie")
-            self.assertEqual(one["level"], "strong")
+            self.assertTrue(one["effect"].startswith("Right top token"), one["effect"])
 
     def saved(self, prompt):
         words = ["-n", "1", "--words", "--method", "rollout,flow", "-o", "a.npz"]
