@@ -82,7 +82,11 @@ bool BranchedTexts::add(std::span<const std::int64_t> text, std::size_t last) {
 at::Tensor BranchOps::attend(const LayerForm& form, std::size_t /*index*/, const at::Tensor& query,
                              const at::Tensor& key, const at::Tensor& value) const {
   const at::Tensor context = at::empty({query.size(1), query.size(2) * query.size(3)}, query.options());
-  split_work(one_piece() ? 1 : threads(), to_signed(branches_.size()), [&](std::int64_t b) {
+  std::int64_t pairs = 0;  // of a row and a key
+  for (const Branches& some : branches_) pairs += to_signed((some.end() - some.row) * (some.leave + some.tokens));
+  const std::int64_t work = 2 * query.size(2) * query.size(3) * pairs;
+  const std::size_t useful = one_piece() ? 1 : useful_threads(threads(), work, kWorthOfAttention);
+  split_work(useful, to_signed(branches_.size()), [&](std::int64_t b) {
     const Branches& some = branches_[static_cast<std::size_t>(b)];
     context.narrow(0, to_signed(some.row), to_signed(some.end() - some.row))
         .copy_(attend_in(some, form, query[0], key[0], value[0]));
