@@ -48,7 +48,7 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
           "integrated-gradients: number of points on the path from the blank input to this one"),
       option<&ExplainOptions::check>("check", kExplainCommand | kImageCommand,
                                      "When to check the maps by replacing tokens (blanking patches) and running the "
-                                     "model again: never, auto (as far as it takes seconds), always",
+                                     "model again: never, auto (as far as that takes some seconds), always",
                                      {.words = {kCheckWhens.begin(), kCheckWhens.end()}}),
       option<&ExplainOptions::check_replacements>(
           "check_replacements", kExplainCommand | kForModels,

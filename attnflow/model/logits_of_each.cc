@@ -21,6 +21,13 @@ void TextModel::logits_of_each(std::span<const TextInput> inputs, std::optional<
   }
 }
 
+void Encoder::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                             const BatchOptions& options, const TakeLogits& take) {
+  if (info().head != ModelHead::kClassification) return TextModel::logits_of_each(inputs, position, options, take);
+  const std::vector<Tensor<float>> logits = classify(inputs, options);
+  for (std::size_t i = 0; i < logits.size(); ++i) take(i, logits[i].span());
+}
+
 void Decoder::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                              const BatchOptions& options, const TakeLogits& take) {
   if (info().head != ModelHead::kCausalLm) return TextModel::logits_of_each(inputs, position, options, take);

@@ -297,6 +297,9 @@ class TextModel : public ModelOf<TextInput> {
 class Encoder : public TextModel, public Classifier<TextInput> {
  public:
   Encoder* encoder() final { return this; }
+  // Classes of the whole input are predicted in batches.
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override;
 };
 
 class VisionModel : public ModelOf<PixelInput>, public Classifier<PixelInput> {};

@@ -36,9 +36,9 @@ Top top_of(const ReportCheck& check, const MapCheck& map) {
 }
 
 Order order_of(const ReportCheck& check, const MapCheck& map) {
-  if (!map.rank_correlation) return Order::kUnknown;
   // Older reports do not say how many were compared.
   if (map.compared > 0 && map.compared < kFewestForOrder) return Order::kFewTokens;
+  if (!map.rank_correlation) return Order::kUnknown;
   if (check.reliability && *check.reliability < kLeastReliability) return Order::kUnreliable;
   const double ceiling = check.reliability ? std::sqrt(*check.reliability) : 1.0;
   const double relative = *map.rank_correlation / ceiling;
@@ -96,17 +96,24 @@ std::string order_words(const MapCheck& map, Order order) {
     case Order::kUnknown:
       break;
   }
-  return "none";
+  return "unknown";
+}
+
+// "1 token", "3 patches"
+std::string count_of(const Report& report, std::size_t count) {
+  const char* const one = report.input.image ? "patch" : "token";
+  const char* const many = report.input.image ? "patches" : "tokens";
+  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::string name_of(const Report& report, std::size_t token) { return clean_line(display_text(report.input, token)); }
 
 std::string how_checked(const Report& report, const ReportCheck& check) {
-  const char* const unit = report.input.image ? "patch" : "token";
-  std::string whom = fmt::format("each {}", unit);
-  if (check.left_out > 0)
-    whom = fmt::format("{} of {} {}s", check.tokens.size(), check.tokens.size() + check.left_out, unit);
-  const std::string verb = check.left_out > 0 ? "were" : "was";
+  std::string whom = report.input.image ? "each patch" : "each token";
+  if (check.left_out > 0) {
+    whom = fmt::format("{} of {}", check.tokens.size(), count_of(report, check.tokens.size() + check.left_out));
+  }
+  const std::string verb = check.left_out > 0 && check.tokens.size() != 1 ? "were" : "was";
   if (!check.blank.empty()) return fmt::format("{} {} blanked ({})", whom, verb, clean_line(check.blank));
   std::size_t most = 0;
   for (const CheckedToken& one : check.tokens) most = std::max(most, one.replacements.size());
@@ -129,7 +136,8 @@ std::string with_spread(const CheckedToken& token) {
 std::string summary_of(const Report& report, const ReportCheck& check) {
   std::string text = fmt::format("Check: {}.", how_checked(report, check));
   const std::vector<CheckedToken> sorted = by_drop(check);
-  const std::string value = fmt::format("The {} ({})", clean_line(check.quantity), amount(check.value));
+  const std::string value =
+      fmt::format("The {} ({})", clean_line(check.quantity), with_minus_signs(amount(check.value)));
   if (sorted.empty()) return text;
   if (!(sorted.front().drop > sorted.front().spread)) {
     return fmt::format("{} {} does not clearly fall without any of them: no single {} decides.", text, value,
@@ -194,7 +202,7 @@ CheckWords check_words(const Report& report) {
     const CheckedToken* const first = check.find(map.first_token);
     words.rows.push_back({.map = title_of(report, map),
                           .token = name_of(report, map.first_token),
-                          .drop = first == nullptr ? "" : amount(first->drop),
+                          .drop = first == nullptr ? "" : with_minus_signs(amount(first->drop)),
                           .top = top_words(report, map, verdict.top),
                           .order = order_words(map, verdict.order)});
   }
@@ -240,6 +248,10 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
                       name(largest->token), quantity, change(*largest), name(map.first_token), change(*first));
       break;
     case Top::kUnknown:
+      if (largest == nullptr) {  // an older report
+        words.effect = fmt::format("W{}", without_first.substr(std::min<std::size_t>(1, without_first.size())));
+        break;
+      }
       words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit,
                                  quantity, with_minus_signs(amount(check.value)));
       break;
@@ -262,7 +274,7 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       words.order = fmt::format("The order is nearly opposite to the check\u2019s (rank correlation {}).", number);
       break;
     case Order::kFewTokens:
-      words.order = fmt::format("With {} {}s, the order is not judged.", map.compared, unit);
+      words.order = fmt::format("With {}, the order is not judged.", count_of(report, map.compared));
       break;
     case Order::kUnreliable:
       words.order =

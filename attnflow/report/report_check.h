@@ -48,7 +48,7 @@ struct MapWords {
 // `check`, which contains `map`, is the report's or a generated token's.
 MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map);
 
-// "rollout, layers 1-6: 'cats' ranks first (falls by 4.30; right); order agrees (0.70)."
+// "By rollout, layers 1-6, 'cats' ranks first (falls by 4.30; right); order: agrees (0.70)."
 std::string sentence_of(const CheckRow& row);
 
 // Empty if no map was checked.

@@ -290,8 +290,9 @@ void read_blanked_maps(const Field& json, ReportCheck& check) {
     double value = check.value;
     field.read("blanked_value", value);
     add(map.first_token, value);
-    if (!map.decisive_token) return;
-    field.read("decisive_value", value);
+    const std::optional<Field> least = field.find("decisive_value");
+    if (!map.decisive_token || !least) return;
+    least->get(value);
     add(*map.decisive_token, value);
   });
   std::sort(check.tokens.begin(), check.tokens.end(),
@@ -307,6 +308,9 @@ std::optional<ReportCheck> read_check(const Field& json, const Report& report) {
     read_blanked_maps(*field, found.emplace());
   } else {
     return found;
+  }
+  if (found->reliability && !(*found->reliability >= 0.0 && *found->reliability <= 1.0)) {
+    fail(field->path() + ".reliability", "a number from 0 to 1", fmt::format("{}", *found->reliability));
   }
   const std::size_t tokens = report.input.tokens.size();
   for (std::size_t t = 0; t < found->tokens.size(); ++t) {

@@ -77,7 +77,7 @@ struct ReportCheck {
   double value = 0.0;                      // F
   std::string blank = {};                  // replaced the tokens, if not others that could have stood there
   std::optional<double> reliability = {};  // of the drops, in [0, 1]: split halves of the replacements
-  std::size_t left_out = 0;                // tokens that could have been checked, and were not, to save time
+  std::size_t left_out = 0;                // tokens that were not checked, to save time
   std::vector<CheckedToken> tokens = {};   // by position
   std::vector<MapCheck> maps = {};         // in the order of settings.methods
 

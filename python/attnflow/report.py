@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Sequence
 from functools import reduce
 from os import PathLike, fspath
@@ -206,12 +205,6 @@ class Report(Tabular):
             for token, drop, spread, replacements in checked
         }
         return Check(quantity, value, blank, reliability, tokens, {method: MapCheck(*found) for method, found in maps})
-
-    @property
-    def agreement(self) -> Check | None:
-        """Deprecated: `check`."""
-        warnings.warn("Report.agreement is now Report.check", DeprecationWarning, stacklevel=2)
-        return self.check
 
     @property
     def scores(self) -> dict[str, NDArray[np.float64]]:

@@ -65,14 +65,10 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
   check.left_out = compared.size() - chosen.size();
   for (const std::size_t j : chosen) {
     PlaceDrop& place = found.places[j];
-    if (place.tried.empty()) {
-      ++check.left_out;
-      continue;
-    }
+    if (place.tried.empty()) continue;  // nothing could stand there
     check.tokens.push_back(
         {.token = j, .drop = place.drop, .spread = place.spread, .replacements = std::move(place.tried)});
   }
-  if (check.tokens.empty()) return std::nullopt;
   return check;
 }
 
@@ -125,8 +121,9 @@ std::optional<ReportCheck> make_check(const Report& report, std::size_t output_t
     check = by_blanks(report, question, input, work, blanked);
   } else if constexpr (std::is_same_v<Question, TextQuestion>) {
     check = by_replacement(report, output_token, question, input, work);
+    if (check && check->tokens.empty()) check = by_blanks(report, question, input, work, blanked);
   }
-  if (!check || !is_finite(*check)) return std::nullopt;
+  if (!check || check->tokens.empty() || !is_finite(*check)) return std::nullopt;
   check_maps(*check, report, output_token, input);
   return check;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -41,11 +42,17 @@ WeightedMean mean_drop(double value, const std::vector<TriedReplacement>& tried,
   if (!(weights > 0.0)) return {};
   WeightedMean result{.mean = sum / weights};
   double squares = 0.0;
+  double squared_weights = 0.0;
   for (std::size_t c = first; c < tried.size(); c += step) {
     const double off = tried[c].fit * (value - tried[c].value - result.mean);
     squares += off * off;
+    squared_weights += tried[c].fit * tried[c].fit;
   }
-  result.error = std::sqrt(squares) / weights;
+  // For as many equal weights as these amount to; one alone says nothing of its error.
+  const double effective = weights * weights / squared_weights;
+  constexpr double kMoreThanOne = 1.0 + 1e-6;
+  result.error =
+      effective < kMoreThanOne ? std::abs(result.mean) : std::sqrt(squares * effective / (effective - 1.0)) / weights;
   return result;
 }
 
@@ -121,7 +128,7 @@ struct Text {
 }  // namespace
 
 std::size_t replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
-  const std::size_t n = question.input.ids.size();
+  const std::size_t n = read_text(question).input.ids.size();
   return replacements *
          (internal::predicts_next(question.model.info()) ? n - std::min(n, question.groups[group].front()) : n);
 }
@@ -130,7 +137,8 @@ ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const
                                       const ReplacementOptions& options) {
   const Read read = read_text(question);
   const std::size_t n = read.input.ids.size();
-  const bool of_tokens = !predicts_classes(question.model.info().head);
+  const ModelHead head = question.model.info().head;
+  const bool of_tokens = head == ModelHead::kMaskedLm || head == ModelHead::kCausalLm;
   std::vector<std::size_t> places;
   for (std::size_t g = 0; g < question.groups.size(); ++g) {
     if (wanted[g] && question.groups[g].back() < n) places.push_back(g);
@@ -156,7 +164,8 @@ ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const
   std::vector<std::size_t> fitting;
   const auto look = [&](std::span<const TextInput> some, std::size_t from, const BatchOptions& batch) {
     question.model.logits_of_each(some, read.position, batch, [&](std::size_t i, std::span<const float> logits) {
-      const double value = target_value(question.target, logits);
+      const bool is_finite = std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+      const double value = is_finite ? target_value(question.target, logits) : std::numeric_limits<double>::quiet_NaN();
       if (from + i == 0) {
         result.value = value;
         if (of_tokens) fitting = internal::most_probable(logits, kFitting, [](std::size_t) { return true; });
@@ -164,7 +173,7 @@ ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const
       }
       TriedReplacement& one = result.places[texts[from + i].place].tried[texts[from + i].number];
       one.value = value;
-      one.fit = of_tokens ? probability_of(logits, fitting) : 1.0;
+      one.fit = of_tokens && is_finite ? probability_of(logits, fitting) : 1.0;
     });
   };
   look(std::span(inputs).first(1), 0, {.stop_token = options.stop_token});
@@ -172,6 +181,8 @@ ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const
   BatchOptions batch{.progress = options.progress, .stop_token = options.stop_token};
   look(inputs, 0, batch);
   for (PlaceDrop& place : result.places) {
+    // A model may overflow with some.
+    std::erase_if(place.tried, [](const TriedReplacement& one) { return !std::isfinite(one.value); });
     const WeightedMean mean = mean_drop(result.value, place.tried);
     place.drop = mean.mean;
     place.spread = mean.error;

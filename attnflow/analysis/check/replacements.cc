@@ -1,6 +1,7 @@
 #include "attnflow/analysis/check/replacements.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -23,10 +24,12 @@ enum class Form { kWord, kCapitalized, kNumber, kMark, kOther };
 struct Kind {
   Form form = Form::kOther;
   bool begins = false;  // with a space: a word's first piece
-  std::string text;     // without the space
+  bool is_ascii = true;
+  std::string text;  // without the space
 
   bool fits(const Kind& other) const {
-    return form != Form::kOther && form == other.form && begins == other.begins && text != other.text;
+    return form != Form::kOther && form == other.form && begins == other.begins && is_ascii == other.is_ascii &&
+           text != other.text;
   }
 };
 
@@ -50,6 +53,7 @@ Kind kind_of(const TextCodec& codec, std::int64_t id) {
   kind.begins = kind.text.starts_with(' ');
   if (kind.begins) kind.text.erase(0, 1);
   const std::u32string characters = decode_utf8(kind.text);
+  kind.is_ascii = characters.size() == kind.text.size();
   const auto all_are = [&](CharacterClass one) {
     return !characters.empty() &&
            std::all_of(characters.begin(), characters.end(), [&](char32_t c) { return character_class(c) == one; });
@@ -82,7 +86,8 @@ class Finder {
   std::vector<std::int64_t> others(std::span<const float> logits, std::int64_t original) const {
     const std::vector<std::size_t> found = most_probable(logits, options_.replacements, [&](std::size_t id) {
       const auto one = static_cast<std::int64_t>(id);
-      return one != original && !question_.codec.is_special(one);
+      return one != original && id < question_.codec.id_limit() && std::isfinite(logits[id]) &&
+             !question_.codec.is_special(one);
     });
     return {found.begin(), found.end()};
   }
@@ -188,6 +193,9 @@ class Finder {
       const std::vector<std::int64_t> ids = codec.word_to_ids(word);
       if (ids.size() == 1 && kind_of(codec, ids.front()).form == kind.form) found.push_back(ids.front());
     }
+    // Those with a space before them, or without, as the original, come first.
+    std::stable_partition(found.begin(), found.end(),
+                          [&](std::int64_t id) { return kind_of(codec, id).begins == kind.begins; });
     if (words.empty()) {
       for (const auto& [id, other] : frequent) {
         if (kind.fits(other)) found.push_back(id);

@@ -1,8 +1,8 @@
 // Tokens that could have stood in a place of a text, for the check by replacement.
 //
 //   a decoder that predicts tokens   the most probable other tokens after the text before the place. A text's first
-//                                    token has nothing before it: its candidates are those after the token that begins
-//                                    or ends a text
+//                                    token has nothing before it: its candidates are those after the tokenizer's blank
+//                                    token (methods/blank_out.h), often the one that ends a text
 //   a masked language model          the most probable other tokens where the place is masked; for a word of several
 //                                    tokens, all of it is masked, and candidate c is the c-th at each
 //   other models                     tokens of the same kind: another function word for a function word, another mark

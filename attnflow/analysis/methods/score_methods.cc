@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -81,9 +82,10 @@ void score_methods(Report& report, const Question& question) {
   std::optional<double> work;
   if (!must) work = report.settings.explains_prediction() ? kExplanationCheckWork : kMapCheckWork;
   report.check = make_check(report, report.output_token, question, work, blanked);
-  if (!report.check && report.settings.explains_prediction() && work && check_work(report, question) > *work) {
-    const double seconds = check_work(report, question) / kCheckWorkOfASecond;
-    report.notes.push_back({NoteCode::kNotChecked, {{"time", internal::about_time(seconds)}}});
+  if (!report.check && report.settings.explains_prediction() && work && question.blanked) {
+    const double needed = check_work(report, question);
+    const std::string time = internal::about_time(needed / kCheckWorkOfASecond);
+    if (needed > *work) report.notes.push_back({NoteCode::kNotChecked, {{"time", time}}});
   }
   if (must && !report.check) {
     throw internal::file_error(

@@ -17,8 +17,6 @@ std::vector<double> values_of(const std::vector<Tensor<float>>& logits, const Sc
 
 std::vector<double> target_values(TextModel& model, std::span<const TextInput> inputs, const ScoreTarget& target,
                                   const BatchOptions& options) {
-  const bool of_class = model.info().head == ModelHead::kClassification;
-  if (of_class && model.encoder() != nullptr) return values_of(model.encoder()->classify(inputs, options), target);
   std::vector<double> values(inputs.size());
   model.logits_of_each(inputs, target.position, options,
                        [&](std::size_t i, std::span<const float> logits) { values[i] = target_value(target, logits); });

@@ -10,7 +10,7 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kMostRows = 2048;  // of a pass, but for those of a trunk and one branch
+constexpr std::size_t kMostRows = 2048;  // of a pass, beside the trunk's
 
 // Keys or values [T, G, d] of all rows as those that branches see: [count G, leave + tokens, d].
 at::Tensor seen_by(const Branches& branches, const at::Tensor& all) {
@@ -65,7 +65,7 @@ bool BranchedTexts::add(std::span<const std::int64_t> text, std::size_t last) {
   const auto leave = static_cast<std::size_t>(differ - text.begin());
   const std::size_t tokens = text.size() - leave;
   const std::size_t row = ids_.size();
-  if (branches_.size() > 1 && row + tokens > kMostRows) return false;
+  if (branches_.size() > 1 && row + tokens > trunk_ + kMostRows) return false;
   wanted_.push_back(to_signed(last < leave ? last : row + last - leave));
   if (tokens == 0) return true;
   if (branches_.size() > 1 && branches_.back().leave == leave && branches_.back().tokens == tokens) {

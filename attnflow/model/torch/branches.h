@@ -38,6 +38,9 @@ class BranchedTexts {
   // The trunk; its rows come first. `last`: the position of the row whose output is wanted.
   BranchedTexts(std::vector<std::int64_t> trunk, std::size_t last);
 
+  // Longer trunks are better run one after another: their branches have few rows beside them, and much attention.
+  static constexpr std::size_t kLongestTrunk = 1024;
+
   // Adds another text. Returns false, and adds nothing, if there would be too many rows.
   bool add(std::span<const std::int64_t> text, std::size_t last);
 

@@ -275,6 +275,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     for (const TextInput& input : inputs) {
       check_text_input(info_, input, {.logit_positions = {position.value_or(input.ids.size() - 1)}});
     }
+    const bool is_long = !inputs.empty() && inputs.front().ids.size() > internal::BranchedTexts::kLongestTrunk;
+    if (is_long) return Decoder::logits_of_each(inputs, position, options, take);
     const auto read = [&](const TextInput& input) { return position ? input.up_to(*position).ids : input.ids; };
     const auto last = [&](const std::vector<std::int64_t>& ids) {
       return position.value_or(reading_position(info_, ids));

@@ -191,8 +191,6 @@ class Text(PackageTest):
         for one in check.maps.values():
             self.assertEqual(one.decisive_token, min(compared, key=lambda j: values[j]))
         self.assertEqual(attnflow.Report.from_json(report.to_json()).check, check)
-        with self.assertWarnsRegex(DeprecationWarning, "Report.agreement is now Report.check"):
-            self.assertEqual(report.agreement, check)
 
     def test_the_check_is_what_the_model_says_with_its_own_words_in_place_of_each_token(self) -> None:
         text = "the keys [MASK] here"

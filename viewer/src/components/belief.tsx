@@ -53,7 +53,7 @@ export function checkShown(viewer: Viewer): ShownCheck | null {
   const first = viewer.ranking.value.filter(({ rank }) => rank === 1);
   return {
     map,
-    effect: map.effect ?? "Checked by replacing tokens.",
+    effect: map.effect ?? `Checked by ${check?.blank ? "blanking" : "replacing"} tokens.`,
     // The check of scores replaces the strongest evidence for the prediction, but the ranking is by size.
     otherFirst: viewer.scored || first.some(({ token: at }) => at === map.first_token) ? "" : checkedOf(viewer),
   };
@@ -63,7 +63,7 @@ function Agreed({ shown: { map, effect, otherFirst } }: { shown: ShownCheck }) {
   return (
     <p class="belief" id="agreement" data-level={map.level}>
       <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span>{" "}
-      <span title="Rank correlation of this map with the effect of replacing each token: 1 is the same order, 0 no relation">
+      <span title="Rank correlation of this map with how far the prediction falls without each token: 1 is the same order, 0 no relation">
         {map.order}
       </span>{" "}
       <Info about="check" place="trust" />
@@ -173,10 +173,11 @@ export function Belief() {
   const checkable = !scored && state.choices.method.value !== "flow";
   const { input, predictions = [], generation } = report.document;
   const what = partsOf(report.document);
+  const changing = input.kind === "image" ? "blanking" : "replacing";
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
-      ? `Not checked here by replacing ${what}.`
-      : `Not checked: the model predicts nothing that replacing ${what} could change.`;
+      ? `Not checked here by ${changing} ${what}.`
+      : `Not checked: the model predicts nothing that ${changing} ${what} could change.`;
   return (
     <div id="belief">
       {!scored && <NotTheAnswer />}

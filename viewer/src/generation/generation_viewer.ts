@@ -15,7 +15,7 @@ export class GenerationViewer extends Viewer {
   /** Continues with another token in place of a generated one. Set if there is a server. */
   readonly branch = signal<((token: number, id: number) => void) | null>(null);
 
-  /** Has the server check a generated token by blanking, and compute its flow. Set if there is a server. */
+  /** Has the server check a generated token by replacing tokens, and compute its flow. Set if there is a server. */
   readonly check = signal<((token: number) => Promise<void>) | null>(null);
   readonly checks = signal<ReadonlyMap<number, Check>>(new Map());
 

@@ -64,7 +64,7 @@ export function CheckRow({ check, report, tokens }: CheckRowProps) {
         {`rises ${amount(top)} `}
         <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
         {` falls ${amount(top)}: the ${quantity}, ${amount(check.value)}, without the token. `}
-        {left_out > 0 && `${left_out} tokens were left out to save time. `}
+        {left_out > 0 && `Left out, to save time: ${left_out}. `}
         {check.tokens.some(({ replacements }) => replacements?.length) && "Click a token for what replaced it."}
       </p>
       {chosen && <Replaced chosen={chosen} check={check} label={report.tokens[chosen.token].label} />}
@@ -84,14 +84,14 @@ function Replaced({ chosen, check, label }: { chosen: CheckedToken; check: Check
   return (
     <table id="replaced">
       <caption>
-        “<Own text={label} />” replaced: the {check.quantity} {about(chosen)} on average, those that keep what follows
-        counting most
+        “<Own text={label} />” replaced: the {check.quantity} {about(chosen)} on average. Replacements after which the
+        model still expects the same kind of word count most.
       </caption>
       <thead>
         <tr>
           <th scope="col">by</th>
           <th scope="col">{check.quantity}</th>
-          <th scope="col">keeps</th>
+          <th scope="col">weight</th>
         </tr>
       </thead>
       <tbody>
