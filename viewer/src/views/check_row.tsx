@@ -81,27 +81,29 @@ function Replaced({ chosen, check, label }: { chosen: CheckedToken; check: Check
       </p>
     );
   }
+  // Where classes are predicted, all replacements count alike.
+  const weighed = replacements.some(({ fit = 1 }) => fit < 1);
   return (
     <table id="replaced">
       <caption>
-        “<Own text={label} />” replaced: the {check.quantity} {about(chosen)} on average. Replacements after which the
-        model still expects the same kind of word count most.
+        “<Own text={label} />” replaced: the {check.quantity} {about(chosen)} on average.
+        {weighed && " Replacements after which the model still expects the same kind of word count most."}
       </caption>
       <thead>
         <tr>
           <th scope="col">by</th>
           <th scope="col">{check.quantity}</th>
-          <th scope="col">weight</th>
+          {weighed && <th scope="col">weight</th>}
         </tr>
       </thead>
       <tbody>
-        {replacements.map(({ text, value, fit }, place) => (
+        {replacements.map(({ text, value, fit = 1 }, place) => (
           <tr key={place}>
             <th scope="row">
               <Own text={text} />
             </th>
             <td>{amount(value)}</td>
-            <td>{fit === undefined ? "" : percent(fit)}</td>
+            {weighed && <td>{percent(fit)}</td>}
           </tr>
         ))}
       </tbody>
