@@ -394,8 +394,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "--integration-steps sets a larger number."},
 
     {Code::kNotChecked, "not-checked", "time",
-     "The maps are not checked: that would take about {time} on two processors.",
-     "--check always does it."},
+     "The maps are not checked: that would take about {time} on two processors.", "--check always does it."},
     {Code::kGenerationRules, "generation-rules", "file settings changed of", generation_rules_text},
     {Code::kGenerationSettingsLeft, "generation-settings-left", "file settings sampled", generation_left_text,
      generation_left_advice},
