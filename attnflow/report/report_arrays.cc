@@ -1,7 +1,6 @@
 #include "attnflow/report/report_arrays.h"
 
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -67,18 +66,19 @@ void add_generation(std::vector<NamedArray>& arrays, const Report& report) {
   arrays.push_back({"flow_layers", integers(*method_values(report, Method::kFlow).layers)});
 }
 
-// By input token; not a number where a token was not checked.
 void add_check(std::vector<NamedArray>& arrays, const Report& report) {
   if (!report.check) return;
-  const std::size_t n = report.input.tokens.size();
-  std::vector<double> drops(n, std::numeric_limits<double>::quiet_NaN());
-  std::vector<double> spreads = drops;
+  std::vector<std::size_t> tokens;
+  std::vector<double> drops;
+  std::vector<double> spreads;
   for (const CheckedToken& one : report.check->tokens) {
-    drops[one.token] = one.drop;
-    spreads[one.token] = one.spread;
+    tokens.push_back(one.token);
+    drops.push_back(one.drop);
+    spreads.push_back(one.spread);
   }
-  arrays.push_back({"check", Array::from(TensorView<const double>(drops.data(), {n}))});
-  arrays.push_back({"check_spread", Array::from(TensorView<const double>(spreads.data(), {n}))});
+  arrays.push_back({"check_tokens", integers(tokens)});
+  arrays.push_back({"check", Array::from(TensorView<const double>(drops.data(), {drops.size()}))});
+  arrays.push_back({"check_spread", Array::from(TensorView<const double>(spreads.data(), {spreads.size()}))});
 }
 
 }  // namespace

@@ -108,10 +108,10 @@ class SameAsAlone(PackageTest):
                 self.assertEqual(one.position, other.position)
                 self.assertEqual([label for label, _ in one.choices], [label for label, _ in other.choices])
                 np.testing.assert_allclose([p for _, p in one.choices], [p for _, p in other.choices], atol=1e-5)
-            self.assertEqual(report.agreement is None, alone.agreement is None)
-            if report.agreement is not None and alone.agreement is not None:
-                self.assertEqual(report.agreement.quantity, alone.agreement.quantity)
-                self.assertAlmostEqual(report.agreement.value, alone.agreement.value, places=4)
+            self.assertEqual(report.check is None, alone.check is None)
+            if report.check is not None and alone.check is not None:
+                self.assertEqual(report.check.quantity, alone.check.quantity)
+                self.assertAlmostEqual(report.check.value, alone.check.value, places=4)
         return found
 
     def families(self) -> Iterator[tuple[Any, Any, Any]]:

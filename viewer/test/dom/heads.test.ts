@@ -264,7 +264,7 @@ describe("methods beside the graph", () => {
     // The check's own row: red where the prediction rises without the token.
     const checked = all("#check .checked") as HTMLButtonElement[];
     expect(checked.map(({ title }) => title)).toEqual([
-      "the logit difference rises by 0.500 ± 0.1",
+      "the logit difference rises by 0.50 ± 0.1",
       "the logit difference falls by 3.25",
     ]);
     expect(checked[1].style.backgroundColor).toBe("rgb(5, 48, 97)");
