@@ -267,7 +267,7 @@ describe("methods beside the graph", () => {
       "the logit difference rises by 0.50 ± 0.1",
       "the logit difference falls by 3.25",
     ]);
-    expect(checked[1].style.backgroundColor).toBe("rgb(5, 48, 97)");
+    expect(checked[1].style.backgroundColor).toBe("rgb(5 48 97)");
     checked[0].click();
     await until(() => has("#replaced"));
     expect(all("#replaced tbody th, #replaced tbody td").map(({ textContent }) => textContent)).toEqual([
