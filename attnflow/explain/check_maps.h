@@ -29,8 +29,8 @@ struct CheckedInput {
 // The tokens that are compared: those with content that the prediction sees, and not the mask that it replaces.
 std::vector<std::size_t> compared_tokens(const Report& report, const CheckedInput& input);
 
-// Of these, at most `most`: the five that each map for `output_token` ranks first, then others, drawn with a
-// seed that is their number. Increasing.
+// At most `most` of the compared tokens: the five that each map for `output_token` ranks first, then others, drawn with
+// a seed that is their number. Increasing.
 std::vector<std::size_t> chosen_tokens(const Report& report, std::size_t output_token,
                                        const std::vector<std::size_t>& compared, std::size_t most);
 

@@ -76,7 +76,7 @@ class Run:
         import torch
         from torch._C import DisableTorchFunction
 
-        # Of AttnLRP's rules, which are not about this.
+        # AttnLRP's rules are not about this.
         with torch.no_grad(), DisableTorchFunction():  # type: ignore[no-untyped-call]
             self._check()
 

@@ -24,14 +24,14 @@ _TEXTS = 32
 # The shortest text of a batch, as a share of the longest.
 _SHORTEST = 0.6
 
-# What runs the model or changes the tokenizer.
+# These run the model or change the tokenizer.
 _ASKED = {
     *("run", "attention_gradients", "input_gradient", "logits_of_each"),
     *("has_terms", "prepare_gradients", "word_to_ids"),
 }
-# Of these, what a pass answers for several texts.
+# A pass answers these for several texts.
 _OF_EACH = {"run", "attention_gradients"}
-# What the tokenizer says for all texts.
+# The tokenizer says this for all texts.
 _SAID_ONCE = {"vocabulary", "special_ids", "end_ids", "mask_id", "unknown_id", "padding_id", "tokenizer_name"}
 
 

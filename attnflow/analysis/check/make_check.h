@@ -26,10 +26,10 @@ inline constexpr double kMapCheckWork = 4e10;
 // Operations of a second on two processors.
 inline constexpr double kCheckWorkOfASecond = 1e11;
 
-// What it takes to run `tokens` tokens.
+// The operations that running `tokens` tokens takes.
 double run_work(const ModelInfo& info, std::size_t tokens);
 
-// What it takes to check all tokens or patches.
+// The operations that checking all tokens or patches takes.
 template <typename Question>
 double check_work(const Report& report, const Question& question);
 

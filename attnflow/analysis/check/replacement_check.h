@@ -49,7 +49,7 @@ struct ReplacementOptions {
   std::stop_token stop_token = {};
 };
 
-// What is checked; everything outlives the question.
+// The prediction that is checked. Everything outlives the question.
 struct ReplacementQuestion {
   TextModel& model;
   const TextCodec& codec;

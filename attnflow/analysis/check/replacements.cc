@@ -20,7 +20,7 @@ constexpr std::size_t kRowsAtOnce = 64;  // of logits
 
 enum class Form { kWord, kCapitalized, kNumber, kMark, kOther };
 
-// What may stand in for a token without a model of language.
+// Tokens of one kind may stand in for each other.
 struct Kind {
   Form form = Form::kOther;
   bool begins = false;  // with a space: a word's first piece

@@ -59,7 +59,7 @@ class Scorer {
     return wanted.empty() ? left_ > 0.0 : std::binary_search(wanted.begin(), wanted.end(), t);
   }
 
-  // Of the prompt's tokens.
+  // Checks the prompt's tokens.
   std::optional<ReportCheck> check_of(const TextQuestion& question, std::size_t output_token) {
     const bool is_asked = !options_.check_tokens.empty();
     try {
