@@ -99,17 +99,18 @@ std::string order_words(const MapCheck& map, Order order) {
   return "unknown";
 }
 
+const char* unit_of(const Report& report) { return report.input.image ? "patch" : "token"; }
+
 // "1 token", "3 patches"
 std::string count_of(const Report& report, std::size_t count) {
-  const char* const one = report.input.image ? "patch" : "token";
   const char* const many = report.input.image ? "patches" : "tokens";
-  return fmt::format("{} {}", count, count == 1 ? one : many);
+  return fmt::format("{} {}", count, count == 1 ? unit_of(report) : many);
 }
 
 std::string name_of(const Report& report, std::size_t token) { return clean_line(display_text(report.input, token)); }
 
 std::string how_checked(const Report& report, const ReportCheck& check) {
-  std::string whom = report.input.image ? "each patch" : "each token";
+  std::string whom = fmt::format("each {}", unit_of(report));
   if (check.left_out > 0) {
     whom = fmt::format("{} of {}", check.tokens.size(), count_of(report, check.tokens.size() + check.left_out));
   }
@@ -129,8 +130,9 @@ std::vector<CheckedToken> by_drop(const ReportCheck& check) {
   return sorted;
 }
 
-std::string with_spread(const CheckedToken& token) {
-  return amount(token.drop) + (token.spread > 0.0 ? " \u00b1 " + fmt::format("{:.2g}", token.spread) : "");
+// A fall or a rise, and its standard error if known.
+std::string size_of(const CheckedToken& token) {
+  return amount(std::abs(token.drop)) + (token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "");
 }
 
 std::string summary_of(const Report& report, const ReportCheck& check) {
@@ -141,10 +143,10 @@ std::string summary_of(const Report& report, const ReportCheck& check) {
   if (sorted.empty()) return text;
   if (!(sorted.front().drop > sorted.front().spread)) {
     return fmt::format("{} {} does not clearly fall without any of them: no single {} decides.", text, value,
-                       report.input.image ? "patch" : "token");
+                       unit_of(report));
   }
   return fmt::format("{} {} falls most without '{}', by {}.", text, value, name_of(report, sorted.front().token),
-                     with_spread(sorted.front()));
+                     size_of(sorted.front()));
 }
 
 std::string drops_of(const Report& report, const ReportCheck& check) {
@@ -189,7 +191,7 @@ CheckWords check_words(const Report& report) {
   words.key = fmt::format(
       "top {0}: \"right\" from half of the largest fall, else the {0} that decides. Order: \"agrees\" from a rank "
       "correlation with the falls of {1}, \"agrees in part\" from {2}",
-      report.input.image ? "patch" : "token", figures::kStrongAgreement, figures::kWeakAgreement);
+      unit_of(report), figures::kStrongAgreement, figures::kWeakAgreement);
   if (check.reliability) {
     words.key += fmt::format(", of the most that the check's reliability ({:.2f}) allows", *check.reliability);
   }
@@ -217,30 +219,29 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
     const std::string label = name_of(report, token);
     return report.input.image ? "the patch in " + label : "\u201c" + label + "\u201d";
   };
-  const char* const unit = report.input.image ? "patch" : "token";
+  const char* const unit = unit_of(report);
   const std::string quantity = clean_line(check.quantity);
   const auto change = [&](const CheckedToken& token) {
-    const double drop = token.drop;
-    if (drop == 0.0) return std::string("does not change");
-    CheckedToken size = token;
-    size.drop = std::abs(drop);
-    return fmt::format("{} by {}", drop > 0.0 ? "falls" : "rises", with_spread(size));
+    if (token.drop == 0.0) return std::string("does not change");
+    return fmt::format("{} by {}", token.drop > 0.0 ? "falls" : "rises", size_of(token));
   };
   MapWords words;
   words.level = level_of(verdict);
-  const std::string without_first =
-      first == nullptr ? "" : fmt::format("without {}, the {} {}", name(map.first_token), quantity, change(*first));
+  const auto without_first = [&](const char* without) {
+    return first == nullptr ? std::string()
+                            : fmt::format("{} {}, the {} {}", without, name(map.first_token), quantity, change(*first));
+  };
   switch (verdict.top) {
     case Top::kRight:
-      words.effect =
-          fmt::format("Right top {}: {}, from {}", unit, without_first, with_minus_signs(amount(check.value)));
+      words.effect = fmt::format("Right top {}: {}, from {}", unit, without_first("without"),
+                                 with_minus_signs(amount(check.value)));
       if (largest != nullptr && largest != first) {
         words.effect += fmt::format("; without {} it {}", name(largest->token), change(*largest));
       }
       break;
     case Top::kUnsure:
-      words.effect = fmt::format("Top {} unsure: {}; without {} it {}", unit, without_first, name(largest->token),
-                                 change(*largest));
+      words.effect = fmt::format("Top {} unsure: {}; without {} it {}", unit, without_first("without"),
+                                 name(largest->token), change(*largest));
       break;
     case Top::kWrong:
       words.effect =
@@ -249,7 +250,7 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       break;
     case Top::kUnknown:
       if (largest == nullptr) {  // an older report
-        words.effect = fmt::format("W{}", without_first.substr(std::min<std::size_t>(1, without_first.size())));
+        words.effect = without_first("Without");
         break;
       }
       words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit,

@@ -13,11 +13,7 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFewestTokens = 6;  // tokens: fewer of many say little
-
-ReportCheck begin_check(const CheckedInput& input, double value) {
-  return {.quantity = input.quantity, .value = value};
-}
+constexpr std::size_t kFewestTokens = 6;  // fewer of many say little
 
 ReplacementQuestion replacement_question(const TextQuestion& question) {
   return {question.model, *question.codec, question.input, question.target, question.groups};
@@ -60,7 +56,7 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
   ReplacementOptions options{.replacements = question.replacements, .stop_token = question.stop_token};
   if (question.phases) options.progress = question.phases("texts with a token replaced");
   ReplacementCheck found = check_by_replacement(asked, wanted, options);
-  ReportCheck check = begin_check(input, found.value);
+  ReportCheck check{.quantity = input.quantity, .value = found.value};
   check.reliability = found.reliability;
   check.left_out = compared.size() - chosen.size();
   for (const std::size_t j : chosen) {
@@ -78,7 +74,7 @@ std::optional<ReportCheck> by_blanks(const Report& report, const Question& quest
   if (!question.blanked) return std::nullopt;
   if (!known && work && work_of_blanks(question) > *work) return std::nullopt;
   const BlankOut found = known ? *known : blank_out(question);
-  ReportCheck check = begin_check(input, found.value);
+  ReportCheck check{.quantity = input.quantity, .value = found.value};
   check.blank = question.blank;
   for (const std::size_t j : compared_tokens(report, input)) {
     check.tokens.push_back({.token = j, .drop = found.value - found.blanked[j]});

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attnflow/analysis/check/replacements.h"
+#include "attnflow/attribution/probabilities.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -16,13 +17,10 @@ namespace {
 constexpr std::size_t kFitting = 11;  // predicted tokens whose probability says how well a replacement fits
 
 double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
-  const float largest = *std::max_element(logits.begin(), logits.end());
-  const auto weight = [&](float logit) { return std::exp(static_cast<double>(logit - largest)); };
-  double all = 0.0;
-  for (const float logit : logits) all += weight(logit);
+  const std::vector<double> probabilities = softmax(logits);
   double kept = 0.0;
-  for (const std::size_t id : chosen) kept += weight(logits[id]);
-  return kept / all;
+  for (const std::size_t id : chosen) kept += probabilities[id];
+  return kept;
 }
 
 struct WeightedMean {

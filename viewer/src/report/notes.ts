@@ -106,7 +106,6 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "second-token-sink": SECOND_TOKEN_SINK,
   "second-token-sink-generated": SECOND_TOKEN_SINK,
   "negative-relevance": { applies: ({ methods }) => !methods.every(isScore) },
-  // Shown below the headline, for the method shown.
   "target-first-token": {
     text: ({ values: { option, word, tokens, token } }) =>
       `The ${option === "against" ? "word to compare with" : "target"}, ${quoted(word)}, is ${String(tokens)} tokens; the model predicts one at a time, so only the first, ${quoted(token)}, is explained.`,
