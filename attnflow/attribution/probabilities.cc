@@ -4,25 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "attnflow/base/error.h"
 
 namespace attnflow {
-namespace {
 
-std::vector<std::size_t> largest(std::span<const float> logits, std::size_t k) {
-  std::vector<std::size_t> order(logits.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  k = std::min(k, order.size());
-  std::partial_sort(
-      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(k), order.end(),
-      [&](std::size_t a, std::size_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
-  order.resize(k);
-  return order;
+std::vector<std::size_t> largest_logits(std::span<const float> logits, std::size_t count) {
+  return largest_logits(logits, count, [](std::size_t) { return true; });
 }
-
-}  // namespace
 
 void require_finite(std::span<const float> logits) {
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -61,7 +50,7 @@ std::vector<Prediction> class_predictions(std::span<const std::string> labels, b
     }
   }
   std::vector<Prediction> predictions;
-  for (const std::size_t c : largest(logits, logits.size())) {
+  for (const std::size_t c : largest_logits(logits, logits.size())) {
     predictions.push_back({static_cast<std::int64_t>(c), labels[c], probabilities[c], logits[c]});
   }
   return predictions;
@@ -70,7 +59,7 @@ std::vector<Prediction> class_predictions(std::span<const std::string> labels, b
 std::vector<Prediction> top_predictions(std::span<const float> logits, std::size_t k, const IdToText& text) {
   const std::vector<double> probabilities = softmax(logits);
   std::vector<Prediction> predictions;
-  for (const std::size_t token : largest(logits, k)) {
+  for (const std::size_t token : largest_logits(logits, k)) {
     const auto id = static_cast<std::int64_t>(token);
     predictions.push_back({id, text(id), probabilities[token], logits[token]});
   }

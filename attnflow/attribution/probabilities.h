@@ -10,6 +10,7 @@
 //     assert(top_predictions(logits, 1, name).front().text == "token 1");
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,29 @@ struct Prediction {
 using IdToText = std::function<std::string(std::int64_t)>;
 
 void require_finite(std::span<const float> logits);
+
+// The `count` (or fewer) places with the largest logits for which `admits` holds, the largest first; of equal ones, the
+// first.
+template <typename Admits>
+std::vector<std::size_t> largest_logits(std::span<const float> logits, std::size_t count, const Admits& admits) {
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+  };
+  std::vector<std::size_t> found;  // a heap with the smallest on top
+  for (std::size_t i = 0; i < logits.size() && count > 0; ++i) {
+    if (found.size() == count && !before(i, found.front())) continue;
+    if (!admits(i)) continue;
+    if (found.size() == count) {
+      std::pop_heap(found.begin(), found.end(), before);
+      found.pop_back();
+    }
+    found.push_back(i);
+    std::push_heap(found.begin(), found.end(), before);
+  }
+  std::sort_heap(found.begin(), found.end(), before);
+  return found;
+}
+std::vector<std::size_t> largest_logits(std::span<const float> logits, std::size_t count);
 
 // exp(x_i) / sum_j exp(x_j), shifted by the maximum to avoid overflow. Empty for no logits.
 std::vector<double> softmax(std::span<const float> logits);

@@ -25,6 +25,12 @@ void check_samples(std::span<const double> values, std::span<const double> gaps)
   }
 }
 
+void check_lengths(std::span<const double> first, std::span<const double> second) {
+  if (first.size() == second.size()) return;
+  fail_with(ErrorKind::kUsage, "expected two vectors of the same length to correlate; found {} and {}", first.size(),
+            second.size());
+}
+
 // The positions by increasing value, divided into tie groups: group g holds order[begin[g] .. begin[g + 1] - 1].
 struct TieGroups {
   std::vector<std::size_t> order;
@@ -67,23 +73,6 @@ std::vector<double> ranks(const TieGroups& groups, SpearmanFormula formula) {
   return result;
 }
 
-// Deviations from the mean rank (n + 1) / 2 are multiples of 1/2, so every sum is exact while n^3 / 3 < 2^51.
-double pearson_of_average_ranks(const std::vector<double>& first, const std::vector<double>& second) {
-  const double middle = 0.5 * static_cast<double>(first.size() + 1);
-  double product = 0;
-  double first_square = 0;
-  double second_square = 0;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    const double a = first[i] - middle;
-    const double b = second[i] - middle;
-    product += a * b;
-    first_square += a * a;
-    second_square += b * b;
-  }
-  // The square root of the rounded square of x is x: equal orders give exactly 1.
-  return std::clamp(product / std::sqrt(first_square * second_square), -1.0, 1.0);
-}
-
 double formula_without_ties(const std::vector<double>& first, const std::vector<double>& second) {
   double square = 0;
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -104,18 +93,38 @@ std::vector<double> dense_ranks(std::span<const double> values, std::span<const 
   return ranks(tie_groups(values, gaps), SpearmanFormula::kDenseRanks);
 }
 
+// The mean of average ranks, (n + 1) / 2, is exact, and deviations from it are multiples of 1/2, so for ranks every sum
+// is exact while n^3 / 3 < 2^51. The square root of the rounded square of x is x: equal orders give exactly 1.
+std::optional<double> pearson(std::span<const double> first, std::span<const double> second) {
+  check_lengths(first, second);
+  const auto mean = [](std::span<const double> values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  const double first_mean = mean(first);
+  const double second_mean = mean(second);
+  double product = 0;
+  double first_square = 0;
+  double second_square = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const double a = first[i] - first_mean;
+    const double b = second[i] - second_mean;
+    product += a * b;
+    first_square += a * a;
+    second_square += b * b;
+  }
+  if (!(first_square > 0 && second_square > 0)) return std::nullopt;
+  return std::clamp(product / std::sqrt(first_square * second_square), -1.0, 1.0);
+}
+
 std::optional<double> spearman(std::span<const double> first, std::span<const double> second,
                                const SpearmanOptions& options) {
-  if (first.size() != second.size()) {
-    fail_with(ErrorKind::kUsage, "expected two vectors of the same length to correlate; found {} and {}", first.size(),
-              second.size());
-  }
+  check_lengths(first, second);
   const TieGroups first_groups = tie_groups(first, options.first_gaps);
   const TieGroups second_groups = tie_groups(second, options.second_gaps);
   if (count(first_groups) < 2 || count(second_groups) < 2) return std::nullopt;
   const std::vector<double> first_ranks = ranks(first_groups, options.formula);
   const std::vector<double> second_ranks = ranks(second_groups, options.formula);
-  return options.formula == SpearmanFormula::kStandard ? pearson_of_average_ranks(first_ranks, second_ranks)
+  return options.formula == SpearmanFormula::kStandard ? pearson(first_ranks, second_ranks)
                                                        : formula_without_ties(first_ranks, second_ranks);
 }
 

@@ -52,6 +52,9 @@ std::vector<double> average_ranks(std::span<const double> values, std::span<cons
 // Returns the index of each value's tie group, from 1 by increasing value.
 std::vector<double> dense_ranks(std::span<const double> values, std::span<const double> gaps = {});
 
+// Returns Pearson's correlation in [-1, 1], or nothing if all values of a vector are equal. Finite values.
+std::optional<double> pearson(std::span<const double> first, std::span<const double> second);
+
 enum class SpearmanFormula {
   kStandard,    // Pearson's correlation of average ranks
   kDenseRanks,  // dense ranks in the formula for vectors without ties: for replication only

@@ -25,19 +25,11 @@ void check_logits(std::span<const float> logits, std::size_t label) {
   }
 }
 
-// The `count` outputs with the largest logits but those left out, the largest first; of equal ones, the first.
+// Those with the largest logits but those left out.
 std::vector<std::size_t> largest(std::span<const float> logits, std::size_t count,
                                  std::span<const std::size_t> left_out) {
-  std::vector<std::size_t> places;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::find(left_out.begin(), left_out.end(), i) == left_out.end()) places.push_back(i);
-  }
-  const auto middle = places.begin() + static_cast<std::ptrdiff_t>(std::min(count, places.size()));
-  std::partial_sort(places.begin(), middle, places.end(), [&](std::size_t a, std::size_t b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  });
-  places.erase(middle, places.end());
-  return places;
+  return largest_logits(
+      logits, count, [&](std::size_t i) { return std::find(left_out.begin(), left_out.end(), i) == left_out.end(); });
 }
 
 std::size_t target_of(const AskedTarget& asked, std::span<const float> logits) {

@@ -117,9 +117,14 @@ std::string how_checked(const Report& report, const ReportCheck& check) {
   const std::string verb = check.left_out > 0 && check.tokens.size() != 1 ? "were" : "was";
   if (!check.blank.empty()) return fmt::format("{} {} blanked ({})", whom, verb, clean_line(check.blank));
   std::size_t most = 0;
-  for (const CheckedToken& one : check.tokens) most = std::max(most, one.replacements.size());
+  std::size_t least = check.tokens.empty() ? 0 : check.tokens.front().replacements.size();
+  for (const CheckedToken& one : check.tokens) {
+    most = std::max(most, one.replacements.size());
+    least = std::min(least, one.replacements.size());
+  }
   if (most == 0) return fmt::format("{} {} blanked", whom, verb);
-  return fmt::format("{} {} replaced by {} others that could have stood there", whom, verb, most);
+  const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+  return fmt::format("{} {} replaced by {} others that could have stood there", whom, verb, count);
 }
 
 // By falling drop.

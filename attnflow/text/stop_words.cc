@@ -21,7 +21,8 @@ struct Language {
 };
 using WordLists = std::map<std::string, Language>;
 
-// stop_words.json has one text for each word class of a language; some words are in two.
+// stop_words.json has one text for each word class of a language. Some words are in two: articles that leave the number
+// open come first, in a class of their own.
 WordLists read_lists() {
   WordLists lists;
   const nlohmann::json table = nlohmann::json::parse(internal::kStopWordsTable);

@@ -25,7 +25,8 @@ std::vector<std::string_view> stop_word_languages();
 std::vector<std::string_view> stop_words(std::string_view language);
 
 // The function words of the same class (articles and the like, pronouns, prepositions, ...) as `word`, which is one of
-// them, in the first language that has it, English before others. Empty for a word that no list has.
+// them, in the first language that has it, English before others. For "the" and other determiners that leave the
+// number open, only such determiners. Empty for a word that no list has.
 std::vector<std::string_view> words_of_the_class_of(std::string_view word);
 
 }  // namespace attnflow

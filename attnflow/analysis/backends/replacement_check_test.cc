@@ -90,7 +90,7 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
         check(*decoder, kIds, kGroups, wanted,
               {.replacements = 5, .progress = [&](std::size_t done, std::size_t) { progress.push_back(done); }});
     ASSERT_FALSE(progress.empty());
-    EXPECT_EQ(progress.back(), 1U + 5U * 5U);
+    EXPECT_TRUE(std::is_sorted(progress.begin(), progress.end()));
     EXPECT_NEAR(found.value, value_of(kTarget, logits_after(*decoder, kIds)), 1e-5);
     ASSERT_EQ(found.places.size(), kGroups.size());
     for (std::size_t g = 0; g < kGroups.size(); ++g) {
@@ -100,7 +100,9 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
         EXPECT_TRUE(place.tried.empty());
         continue;
       }
-      const PlaceDrop expected = expected_drop(*decoder, kGroups[g].front(), kGroups[g].back() + 1, 5, found.value);
+      ASSERT_TRUE(place.tried.size() == 3 || place.tried.size() == 5) << place.tried.size();
+      const PlaceDrop expected =
+          expected_drop(*decoder, kGroups[g].front(), kGroups[g].back() + 1, place.tried.size(), found.value);
       ASSERT_EQ(place.tried.size(), expected.tried.size());
       for (std::size_t c = 0; c < place.tried.size(); ++c) {
         EXPECT_EQ(place.tried[c].text, expected.tried[c].text);
@@ -116,6 +118,26 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
   }
 }
 
+// Only places that may decide try more than half of the candidates, and the place with the largest drop is one.
+TEST(ReplacementCheck, TriesMoreWhereItMatters) {
+  const auto decoder = load("llama_grouped");
+  const ReplacementCheck found = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 8});
+  const ReplacementCheck half = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 4});
+  double largest = 0.0;
+  for (const PlaceDrop& place : found.places) largest = std::max(largest, place.drop);
+  std::size_t few = 0;
+  for (const PlaceDrop& place : found.places) {
+    if (place.drop == largest) {
+      EXPECT_EQ(place.tried.size(), 8U);
+    } else if (place.tried.size() == 4) {
+      ++few;
+      EXPECT_LT(place.drop, largest / 2);
+    }
+  }
+  EXPECT_GT(few, 0U);
+  for (std::size_t g = 0; g < kGroups.size(); ++g) EXPECT_GE(found.places[g].tried.size(), half.places[g].tried.size());
+}
+
 TEST(ReplacementCheck, StopsWhereItIsTold) {
   const auto decoder = load("gpt2_tied");
   std::stop_source stop;
@@ -127,7 +149,7 @@ TEST(ReplacementCheck, FewTokensHaveNoReliability) {
   const auto decoder = load("gpt2_tied");
   const ReplacementCheck found = check(*decoder, {104, 101}, {{0}, {1}}, {true, true}, {.replacements = 4});
   EXPECT_FALSE(found.reliability);
-  EXPECT_EQ(found.places[1].tried.size(), 4U);
+  EXPECT_GE(found.places[1].tried.size(), 2U);
 }
 
 }  // namespace

@@ -25,19 +25,17 @@ bool replaces(const Question& question) {
   return false;
 }
 
-double work_of_replacements(const Report& report, const TextQuestion& question) {
+double work_of_replacements(const TextQuestion& question, const std::vector<std::size_t>& compared) {
   const ReplacementQuestion asked = replacement_question(question);
-  std::size_t tokens = 0;
-  for (const std::size_t j : compared_tokens(report, checked_input(question))) {
-    tokens += replacement_tokens(asked, j, question.replacements);
-  }
+  double tokens = 0.0;
+  for (const std::size_t j : compared) tokens += replacement_tokens(asked, j, question.replacements);
   return run_work(question.model.info(), tokens);
 }
 
 template <typename Question>
 double work_of_blanks(const Question& question) {
-  std::size_t tokens = 0;
-  for (const std::vector<std::size_t>& group : question.groups) tokens += group.size();
+  double tokens = 0.0;
+  for (const std::vector<std::size_t>& group : question.groups) tokens += static_cast<double>(group.size());
   return run_work(question.model.info(), tokens) * static_cast<double>(question.groups.size() + 1);
 }
 
@@ -46,7 +44,7 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
   const ReplacementQuestion asked = replacement_question(question);
   const std::vector<std::size_t> compared = compared_tokens(report, input);
   std::size_t most = compared.size();
-  if (const double all = work_of_replacements(report, question); work && all > *work) {
+  if (const double all = work_of_replacements(question, compared); work && all > *work) {
     most = static_cast<std::size_t>(static_cast<double>(most) * *work / all);
   }
   if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
@@ -89,8 +87,8 @@ bool is_finite(const ReportCheck& check) {
 
 }  // namespace
 
-double run_work(const ModelInfo& info, std::size_t tokens) {
-  return 2.0 * static_cast<double>(info.active_parameters()) * static_cast<double>(tokens);
+double run_work(const ModelInfo& info, double tokens) {
+  return 2.0 * static_cast<double>(info.active_parameters()) * tokens;
 }
 
 template <typename Question>
@@ -103,7 +101,7 @@ CheckedInput checked_input(const Question& question) {
 template <typename Question>
 double check_work(const Report& report, const Question& question) {
   if constexpr (std::is_same_v<Question, TextQuestion>) {
-    if (replaces(question)) return work_of_replacements(report, question);
+    if (replaces(question)) return work_of_replacements(question, compared_tokens(report, checked_input(question)));
   }
   return work_of_blanks(question);
 }

@@ -26,7 +26,7 @@ inline constexpr double kMapCheckWork = 4e10;
 inline constexpr double kCheckWorkOfASecond = 1e11;
 
 // The operations that running `tokens` tokens takes.
-double run_work(const ModelInfo& info, std::size_t tokens);
+double run_work(const ModelInfo& info, double tokens);
 
 // The operations that checking all tokens or patches takes.
 template <typename Question>

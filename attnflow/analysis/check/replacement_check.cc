@@ -9,6 +9,8 @@
 
 #include "attnflow/analysis/check/replacements.h"
 #include "attnflow/attribution/probabilities.h"
+#include "attnflow/base/figures.h"
+#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -54,24 +56,6 @@ WeightedMean mean_drop(double value, const std::vector<TriedReplacement>& tried,
   return result;
 }
 
-std::optional<double> correlation(std::span<const double> a, std::span<const double> b) {
-  const auto mean = [](std::span<const double> x) {
-    return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
-  };
-  const double ma = mean(a);
-  const double mb = mean(b);
-  double ab = 0.0;
-  double aa = 0.0;
-  double bb = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    ab += (a[i] - ma) * (b[i] - mb);
-    aa += (a[i] - ma) * (a[i] - ma);
-    bb += (b[i] - mb) * (b[i] - mb);
-  }
-  if (aa == 0.0 || bb == 0.0) return std::nullopt;
-  return ab / std::sqrt(aa * bb);
-}
-
 // Split halves, stepped up to the whole number of replacements.
 std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>& places) {
   constexpr std::size_t kFewestPlaces = 3;
@@ -83,7 +67,7 @@ std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>&
     even.push_back(mean_drop(value, place.tried, 1, 2).mean);
   }
   if (odd.size() < kFewestPlaces) return std::nullopt;
-  const std::optional<double> half = correlation(odd, even);
+  const std::optional<double> half = pearson(odd, even);
   if (!half) return std::nullopt;
   return *half <= 0.0 ? 0.0 : 2.0 * *half / (1.0 + *half);
 }
@@ -118,75 +102,135 @@ Read read_text(const ReplacementQuestion& question) {
   return {question.input, question.target.position};
 }
 
-struct Text {
-  std::size_t place = 0;  // a group
-  std::size_t number = 0;
+// The candidates that every place tries; the others are for places that may decide.
+std::size_t first_candidates(std::size_t replacements) { return (replacements + 1) / 2; }
+
+class Check {
+ public:
+  Check(const ReplacementQuestion& question, const std::vector<bool>& wanted, const ReplacementOptions& options)
+      : question_(question), options_(options), read_(read_text(question)) {
+    const ModelHead head = question.model.info().head;
+    of_tokens_ = head == ModelHead::kMaskedLm || head == ModelHead::kCausalLm;
+    for (std::size_t g = 0; g < question.groups.size(); ++g) {
+      if (wanted[g] && question.groups[g].back() < read_.input.ids.size()) places_.push_back(g);
+    }
+  }
+
+  ReplacementCheck run() {
+    candidates_ = internal::find_candidates(
+        {question_.model, question_.codec, read_.input, question_.target, question_.groups}, places_, options_);
+    result_.places.resize(question_.groups.size());
+    look_at_text();
+    const std::size_t first = first_candidates(options_.replacements);
+    std::vector<std::size_t> all(places_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    look_at(all, 0, first);
+    look_at(contested(), first, options_.replacements);
+    result_.reliability = reliability_of(result_.value, result_.places);
+    return std::move(result_);
+  }
+
+ private:
+  // Where in result_ the value of a text belongs.
+  struct Text {
+    std::size_t place = 0;  // a group
+    std::size_t number = 0;
+  };
+
+  double value_of(std::span<const float> logits) const {
+    const bool is_finite = std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
+    return is_finite ? target_value(question_.target, logits) : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  void look_at_text() {
+    question_.model.logits_of_each(std::span(&read_.input, 1), read_.position, {.stop_token = options_.stop_token},
+                                   [&](std::size_t, std::span<const float> logits) {
+                                     result_.value = value_of(logits);
+                                     if (!of_tokens_) return;
+                                     fitting_ = largest_logits(logits, kFitting);
+                                   });
+  }
+
+  // Runs the texts with candidates from `begin` to before `end` at some of the places.
+  void look_at(const std::vector<std::size_t>& some, std::size_t begin, std::size_t end) {
+    std::vector<TextInput> inputs = {read_.input};  // the others' trunk
+    std::vector<Text> texts = {{}};
+    for (const std::size_t p : some) {
+      PlaceDrop& place = result_.places[places_[p]];
+      for (std::size_t c = begin; c < std::min(end, candidates_[p].size()); ++c) {
+        std::string text;
+        for (const std::int64_t id : candidates_[p][c]) text += question_.codec.readable(id);
+        texts.push_back({places_[p], place.tried.size()});
+        place.tried.push_back({.text = std::move(text)});
+        inputs.push_back(replaced(read_.input, question_.groups[places_[p]], candidates_[p][c]));
+      }
+    }
+    if (inputs.size() == 1) return;
+    BatchOptions batch{.stop_token = options_.stop_token};
+    if (options_.progress) {
+      // Until all is known, as if every place tried all candidates.
+      const std::size_t others = begin == 0 ? inputs.size() - 1 : 0;
+      batch.progress = [this, others](std::size_t done, std::size_t all) {
+        options_.progress(looked_at_ + done, looked_at_ + all + others);
+      };
+    }
+    question_.model.logits_of_each(inputs, read_.position, batch, [&](std::size_t i, std::span<const float> logits) {
+      if (i == 0) return;
+      TriedReplacement& one = result_.places[texts[i].place].tried[texts[i].number];
+      one.value = value_of(logits);
+      one.fit = of_tokens_ && std::isfinite(one.value) ? probability_of(logits, fitting_) : 1.0;
+    });
+    looked_at_ += inputs.size();
+    for (const std::size_t p : some) {
+      PlaceDrop& place = result_.places[places_[p]];
+      // A model may overflow with some.
+      std::erase_if(place.tried, [](const TriedReplacement& one) { return !std::isfinite(one.value); });
+      const WeightedMean mean = mean_drop(result_.value, place.tried);
+      place.drop = mean.mean;
+      place.spread = mean.error;
+    }
+  }
+
+  // The places that may decide: whose drop is half of the largest, within two standard errors of both.
+  std::vector<std::size_t> contested() const {
+    constexpr double kErrors = 2.0;
+    double least = 0.0;
+    for (const PlaceDrop& place : result_.places) {
+      least = std::max(least, internal::figures::kDecisiveShare * (place.drop - kErrors * place.spread));
+    }
+    std::vector<std::size_t> found;
+    for (std::size_t p = 0; p < places_.size(); ++p) {
+      const PlaceDrop& place = result_.places[places_[p]];
+      if (place.drop + kErrors * place.spread >= least) found.push_back(p);
+    }
+    return found;
+  }
+
+  const ReplacementQuestion& question_;
+  const ReplacementOptions& options_;
+  Read read_;
+  bool of_tokens_ = false;  // are predicted, not classes
+  std::vector<std::size_t> places_;
+  std::vector<std::vector<internal::Candidate>> candidates_;  // of each place
+  std::vector<std::size_t> fitting_;                          // the text's most probable tokens
+  std::size_t looked_at_ = 0;                                 // texts
+  ReplacementCheck result_;
 };
 
 }  // namespace
 
-std::size_t replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
+double replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
+  constexpr double kContested = 1.0 / 3.0;  // the usual share of the places
   const std::size_t n = read_text(question).input.ids.size();
-  return replacements *
-         (internal::predicts_next(question.model.info()) ? n - std::min(n, question.groups[group].front()) : n);
+  const bool shares = internal::predicts_next(question.model.info());
+  const std::size_t each = shares ? n - std::min(n, question.groups[group].front()) : n;
+  const auto first = static_cast<double>(first_candidates(replacements));
+  return (first + (static_cast<double>(replacements) - first) * kContested) * static_cast<double>(each);
 }
 
 ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const std::vector<bool>& wanted,
                                       const ReplacementOptions& options) {
-  const Read read = read_text(question);
-  const std::size_t n = read.input.ids.size();
-  const ModelHead head = question.model.info().head;
-  const bool of_tokens = head == ModelHead::kMaskedLm || head == ModelHead::kCausalLm;
-  std::vector<std::size_t> places;
-  for (std::size_t g = 0; g < question.groups.size(); ++g) {
-    if (wanted[g] && question.groups[g].back() < n) places.push_back(g);
-  }
-  const std::vector<std::vector<internal::Candidate>> found = internal::find_candidates(
-      {question.model, question.codec, read.input, question.target, question.groups}, places, options);
-
-  ReplacementCheck result;
-  result.places.resize(question.groups.size());
-  std::vector<TextInput> inputs = {read.input};
-  std::vector<Text> texts = {{}};
-  for (std::size_t p = 0; p < places.size(); ++p) {
-    PlaceDrop& place = result.places[places[p]];
-    for (const internal::Candidate& candidate : found[p]) {
-      std::string text;
-      for (const std::int64_t id : candidate) text += question.codec.readable(id);
-      texts.push_back({places[p], place.tried.size()});
-      place.tried.push_back({.text = std::move(text)});
-      inputs.push_back(replaced(read.input, question.groups[places[p]], candidate));
-    }
-  }
-  // The fits need the prediction for the text itself, which may not come first.
-  std::vector<std::size_t> fitting;
-  const auto look = [&](std::span<const TextInput> some, std::size_t from, const BatchOptions& batch) {
-    question.model.logits_of_each(some, read.position, batch, [&](std::size_t i, std::span<const float> logits) {
-      const bool is_finite = std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
-      const double value = is_finite ? target_value(question.target, logits) : std::numeric_limits<double>::quiet_NaN();
-      if (from + i == 0) {
-        result.value = value;
-        if (of_tokens) fitting = internal::most_probable(logits, kFitting, [](std::size_t) { return true; });
-        return;
-      }
-      TriedReplacement& one = result.places[texts[from + i].place].tried[texts[from + i].number];
-      one.value = value;
-      one.fit = of_tokens && is_finite ? probability_of(logits, fitting) : 1.0;
-    });
-  };
-  look(std::span(inputs).first(1), 0, {.stop_token = options.stop_token});
-  // The text itself is their trunk again.
-  BatchOptions batch{.progress = options.progress, .stop_token = options.stop_token};
-  look(inputs, 0, batch);
-  for (PlaceDrop& place : result.places) {
-    // A model may overflow with some.
-    std::erase_if(place.tried, [](const TriedReplacement& one) { return !std::isfinite(one.value); });
-    const WeightedMean mean = mean_drop(result.value, place.tried);
-    place.drop = mean.mean;
-    place.spread = mean.error;
-  }
-  result.reliability = reliability_of(result.value, result.places);
-  return result;
+  return Check(question, wanted, options).run();
 }
 
 }  // namespace attnflow

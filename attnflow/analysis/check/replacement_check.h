@@ -10,8 +10,8 @@
 //
 //     f_jc  =  the probability that x_jc still gives to the eleven tokens that are most probable for x
 //
-// (1 where classes are predicted), the drop of token j is the mean over K candidates, those weighing most that keep the
-// kind of word that is predicted:
+// (1 where classes are predicted), the drop of token j is the mean over at most K candidates, those weighing most that
+// keep the kind of word that is predicted:
 //
 //     d_j  =  sum_c f_jc (F(x) - F(x_jc)) / sum_c f_jc.
 //
@@ -20,8 +20,10 @@
 // whole number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they agree
 // with themselves. replacements.h says what the candidates are.
 //
-// Method. The texts run together, and share what stands before the token replaced (Decoder::logits_of_each()): about
-// K n^2 / 2 token passes for n tokens of a decoder, K n^2 for an encoder. Deterministic.
+// Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
+// least half of the largest within two standard errors of both. The texts of a stage run together, and share what
+// stands before the token replaced (TextModel::logits_of_each()): K n^2 / 4 to K n^2 / 2 token passes for n tokens of a
+// decoder, twice as many for an encoder. Deterministic.
 //
 // Reference, for replacements drawn from a language model:
 //   S. Kim, J. Yi, E. Kim and S. Yoon, Interpretation of NLP models through input marginalization, EMNLP 2020:
@@ -74,7 +76,7 @@ struct ReplacementCheck {
 ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const std::vector<bool>& wanted,
                                       const ReplacementOptions& options = {});
 
-// The passes of single tokens that a place takes.
-std::size_t replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements);
+// The passes of single tokens that a place usually takes.
+double replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements);
 
 }  // namespace attnflow

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/attribution/probabilities.h"
 #include "attnflow/base/random.h"
 #include "attnflow/text/stop_words.h"
 #include "attnflow/unicode/unicode.h"
@@ -84,7 +85,7 @@ class Finder {
   const std::vector<std::size_t>& group(std::size_t p) const { return question_.groups[places_[p]]; }
 
   std::vector<std::int64_t> others(std::span<const float> logits, std::int64_t original) const {
-    const std::vector<std::size_t> found = most_probable(logits, options_.replacements, [&](std::size_t id) {
+    const std::vector<std::size_t> found = largest_logits(logits, options_.replacements, [&](std::size_t id) {
       const auto one = static_cast<std::int64_t>(id);
       return one != original && id < question_.codec.id_limit() && std::isfinite(logits[id]) &&
              !question_.codec.is_special(one);

@@ -32,20 +32,4 @@ std::vector<std::vector<Candidate>> find_candidates(const ReplacementQuestion& q
                                                     std::span<const std::size_t> places,
                                                     const ReplacementOptions& options);
 
-// The `count` outputs with the largest logits for which `admits` holds, the largest first; of equal ones, the first.
-template <typename Admits>
-std::vector<std::size_t> most_probable(std::span<const float> logits, std::size_t count, const Admits& admits) {
-  const auto before = [&](std::size_t a, std::size_t b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-  };
-  std::vector<std::size_t> found;  // sorted
-  for (std::size_t i = 0; i < logits.size() && count > 0; ++i) {
-    if (found.size() == count && !before(i, found.back())) continue;
-    if (!admits(i)) continue;
-    found.insert(std::lower_bound(found.begin(), found.end(), i, before), i);
-    if (found.size() > count) found.pop_back();
-  }
-  return found;
-}
-
 }  // namespace attnflow::internal

@@ -76,9 +76,11 @@ class Scorer {
     }
   }
 
-  // At most: whole texts.
+  // As if half of each text ran again.
   double work_of(const ReportCheck& check) const {
-    return run_work(decoder_.info(), check.tokens.size() * kReplacements * input_.ids.size() / 2);
+    double texts = 0.0;
+    for (const CheckedToken& one : check.tokens) texts += static_cast<double>(one.replacements.size());
+    return run_work(decoder_.info(), texts * static_cast<double>(input_.ids.size()) / 2.0);
   }
 
   // About the prediction that chose a token: for the prompt's tokens, or for all before it.

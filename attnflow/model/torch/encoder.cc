@@ -118,7 +118,7 @@ internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const Pi
 }
 
 template <typename Kind, typename Input>
-class TorchEncoder final : public Kind, public Gradients<Input> {
+class TorchEncoder : public Kind, public Gradients<Input> {
  public:
   TorchEncoder(const EncoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
@@ -217,7 +217,7 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     });
   }
 
- private:
+ protected:
   // Checks the inputs and calls body(group, forward pass, the group's embeddings) for groups of them, on all threads.
   template <typename Body>
   void each_batch(std::span<const Input> inputs, const BatchOptions& options, const Body& body) const {
@@ -247,6 +247,13 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     });
   }
 
+  ModelInfo info_;
+  std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
+  at::Device device_;
+  internal::TensorSource source_;
+  internal::EncoderTensors tensors_;
+
+ private:
   void check_classifies() const {
     if (info_.head == ModelHead::kClassification) return;
     internal::fail(ErrorKind::kUnsupportedModel, "expected a model with a classification head, found none in {}",
@@ -280,19 +287,35 @@ class TorchEncoder final : public Kind, public Gradients<Input> {
     return {to_host(forward.predict_tokens(hidden, indices))};
   }
 
-  ModelInfo info_;
-  std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
-  at::Device device_;
-  internal::TensorSource source_;
-  internal::EncoderTensors tensors_;
   std::size_t threads_;
+};
+
+class TorchTextEncoder final : public TorchEncoder<Encoder, TextInput> {
+ public:
+  using TorchEncoder::TorchEncoder;
+
+  // Batches for tokens, too.
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override {
+    const bool of_tokens = info_.head == ModelHead::kMaskedLm || info_.head == ModelHead::kTokenClassification;
+    if (!of_tokens || !position) return Encoder::logits_of_each(inputs, position, options, take);
+    for (const TextInput& input : inputs) check_input(tensors_.config, info_, input, {.logit_positions = {*position}});
+    std::mutex taking;
+    each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, const at::Tensor& embedding) {
+      const c10::InferenceMode no_gradients;
+      const at::Tensor hidden = forward.encode(embedding);
+      const at::Tensor rows = at::arange(to_signed(group.size()), hidden.options().dtype(at::kLong));
+      const at::Tensor all = forward.predict_tokens(hidden, rows * hidden.size(1) + to_signed(*position));
+      const std::scoped_lock lock(taking);
+      for (std::size_t i = 0; i < group.size(); ++i) take(group[i], to_host(all[to_signed(i)]).span());
+    });
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<Encoder> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options) {
-  return internal::with_torch_errors(
-      [&] { return std::make_unique<TorchEncoder<Encoder, TextInput>>(weights, options); });
+  return internal::with_torch_errors([&] { return std::make_unique<TorchTextEncoder>(weights, options); });
 }
 
 std::unique_ptr<VisionModel> make_torch_vision(const EncoderWeights& weights, const LoadOptions& options) {
