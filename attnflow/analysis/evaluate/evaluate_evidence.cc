@@ -71,7 +71,8 @@ std::vector<Settings> graph_choices(const EvidenceOptions& options, std::span<co
 ScoreTarget evidence_target(TextModel& model, const TextCodec& codec, const EvidenceQuestion& question,
                             const std::stop_token& stop_token) {
   const AskedTarget& asked = question.asked;
-  const auto position = model.info().causal ? std::nullopt : std::optional(question.position);
+  const bool of_mask = model.info().head == ModelHead::kMaskedLm;
+  const auto position = of_mask ? std::optional(question.position) : std::nullopt;
   if (asked.label && asked.against == AskedTarget::Against::kLabels) {
     return {.kind = ScoreTarget::Kind::kLogitDifference,
             .label = *asked.label,
@@ -376,10 +377,11 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                                  const EvidenceOptions& options) {
   check_evidence_options(options);
   const ModelInfo& info = model.info();
-  if (info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm) {
+  if (info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm &&
+      info.head != ModelHead::kClassification) {
     throw internal::model_error(
-        "evidence: expected a model that predicts words, a decoder or a masked language model, found {}, which has no "
-        "such head",
+        "evidence: expected a model that predicts a word or the class of a text (a decoder, a masked language model, a "
+        "classifier), found {}, which does not",
         info.name);
   }
   EvidenceReport report;

@@ -225,9 +225,51 @@ TEST(EvaluateMaskedEvidence, SaysWhatItLeavesOutAndRefuses) {
   expect_error(ErrorKind::kUsage, {"each once", "attention"}, [&] {
     evaluate_evidence(model, MaskCodec(), samples, masked_options({Mixing::kAttention, Mixing::kAttention}));
   });
-  model.changeable_info().head = ModelHead::kClassification;
-  expect_error(ErrorKind::kUnsupportedModel, {"predicts words", "masked"},
+  model.changeable_info().head = ModelHead::kTokenClassification;
+  expect_error(ErrorKind::kUnsupportedModel, {"predicts a word or the class", "masked"},
                [&] { evaluate_evidence(model, MaskCodec(), samples, options); });
+}
+
+// Says "with" with more certainty the more "S" it sees, else "without".
+class ClassifyingModel : public MaskedModel {
+ public:
+  ClassifyingModel() {
+    changeable_info().head = ModelHead::kClassification;
+    changeable_info().labels = {"without", "with"};
+  }
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions&) override {
+    if (sink != nullptr) stack(input.ids.size()).send_to(*sink);
+    return {of(input)};
+  }
+  std::vector<Tensor<float>> classify(std::span<const TextInput> inputs, const BatchOptions&) override {
+    std::vector<Tensor<float>> logits;
+    for (const TextInput& input : inputs) logits.push_back(of(input));
+    return logits;
+  }
+
+ private:
+  static Tensor<float> of(const TextInput& input) {
+    Tensor<float> logits({2});
+    logits(1) = static_cast<float>(std::count(input.ids.begin(), input.ids.end(), 'S')) - 0.5F;
+    return logits;
+  }
+};
+
+TEST(EvaluateMaskedEvidence, RanksWhatAClassDependsOn) {
+  ClassifyingModel model;
+  EvidenceOptions options = masked_options({Mixing::kAttention});
+  options.scores = {"blank-out"};
+  const std::vector<EvidenceSample> samples = {
+      {"he saw Sara and a book .", "with", "without", "Sara"},
+      {"he saw Sara", "with", "WITH", "Sara"},
+      {"he saw Sara", "her", "without", "Sara"},
+  };
+  const EvidenceReport report = evaluate_evidence(model, MaskCodec(), samples, options);
+  EXPECT_EQ(report.scored, 1U);
+  EXPECT_EQ(report.left_out,
+            (std::map<std::string, std::size_t>{{"the right and the wrong word are the same class", 1},
+                                                {"the right or the wrong word is not one of the model's classes", 1}}));
+  EXPECT_EQ(rank_of(report, "blank-out", std::nullopt, 0), 1.0);
 }
 
 }  // namespace

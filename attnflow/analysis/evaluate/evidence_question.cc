@@ -11,6 +11,7 @@
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
+#include "attnflow/explain/asked_target.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
@@ -55,9 +56,44 @@ EvidenceColumns columns_of(const CsvRow& header, const std::filesystem::path& pa
   return columns;
 }
 
-// The words of the sample that are explained and compared with, as tokens; false, with the reason, if they cannot be.
-bool take_words(const EvidenceSample& sample, const TextCodec& codec, bool before_wrong, EvidenceQuestion& question,
-                bool one_token, std::string& reason) {
+// The output that a sample's word names, a class or the word's first token, or nothing, with the reason.
+class Outputs {
+ public:
+  Outputs(const TextCodec& codec, const ModelInfo& info) : codec_(codec), info_(info) {}
+
+  std::optional<std::size_t> named(const std::string& word, std::string& reason) const {
+    if (of_class()) {
+      const std::optional<std::size_t> label = label_named(word, info_.labels);
+      if (!label) reason = "the right or the wrong word is not one of the model's classes";
+      return label;
+    }
+    const std::vector<std::int64_t> ids = codec_.word_to_ids(word);
+    if (ids.empty()) {
+      reason = "the right or the wrong word is empty";
+    } else if (!info_.causal && ids.size() != 1) {
+      reason = "a mask stands for one token, but the right or the wrong word is several";
+    } else {
+      return static_cast<std::size_t>(ids.front());
+    }
+    return std::nullopt;
+  }
+
+  // The reason where two words name the same output.
+  const char* equal() const {
+    if (of_class()) return "the right and the wrong word are the same class";
+    return "the right and the wrong word begin with the same token";
+  }
+
+ private:
+  bool of_class() const { return info_.head == ModelHead::kClassification; }
+
+  const TextCodec& codec_;
+  const ModelInfo& info_;
+};
+
+// The sample's outputs that are explained and compared with; false, with the reason, if they cannot be.
+bool take_words(const EvidenceSample& sample, const Outputs& outputs, bool before_wrong, EvidenceQuestion& question,
+                std::string& reason) {
   const auto is_compared = [&](std::size_t id) {
     return std::find(question.asked.others.begin(), question.asked.others.end(), id) != question.asked.others.end();
   };
@@ -66,28 +102,18 @@ bool take_words(const EvidenceSample& sample, const TextCodec& codec, bool befor
     return false;
   }
   if (!sample.good) return true;
-  const std::vector<std::int64_t> good = codec.word_to_ids(*sample.good);
-  const std::vector<std::int64_t> bad = sample.bad ? codec.word_to_ids(*sample.bad) : std::vector<std::int64_t>{};
-  if (good.empty() || (sample.bad && bad.empty())) {
-    reason = "the right or the wrong word is empty";
+  question.asked.label = outputs.named(*sample.good, reason);
+  if (question.asked.label && sample.bad) question.bad = outputs.named(*sample.bad, reason);
+  if (!question.asked.label || (sample.bad && !question.bad)) return false;
+  if (question.asked.label == question.bad) {
+    reason = outputs.equal();
     return false;
   }
-  if (sample.bad && good.front() == bad.front()) {
-    reason = "the right and the wrong word begin with the same token";
-    return false;
-  }
-  if (one_token && (good.size() != 1 || bad.size() > 1)) {
-    reason = "a mask stands for one token, but the right or the wrong word is several";
-    return false;
-  }
-  question.asked.label = static_cast<std::size_t>(good.front());
   if (before_wrong && is_compared(*question.asked.label)) {
     reason = "the right word is one that it is compared with";
     return false;
   }
-  if (!sample.bad) return true;
-  question.bad = static_cast<std::size_t>(bad.front());
-  if (before_wrong) return true;
+  if (!sample.bad || before_wrong) return true;
   question.asked.against = AskedTarget::Against::kLabels;
   question.asked.others = {*question.bad};
   return true;
@@ -109,10 +135,12 @@ std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& 
   return found;
 }
 
-// The position of the word in question: after the last token of a decoder's text, else in place of the mask.
-std::optional<std::size_t> position_in_question(const Encoding& encoding, const TextCodec& codec, bool causal) {
+// The position whose output is in question: the last of a decoder, a classifier's first, else the mask's.
+std::optional<std::size_t> position_in_question(const Encoding& encoding, const TextCodec& codec,
+                                                const ModelInfo& info) {
   if (encoding.tokens.empty()) return std::nullopt;
-  if (causal) return encoding.tokens.size() - 1;
+  if (info.causal) return encoding.tokens.size() - 1;
+  if (info.head == ModelHead::kClassification) return 0;
   std::optional<std::size_t> position;
   for (std::size_t t = 0; t < encoding.tokens.size(); ++t) {
     if (codec.mask_id() != encoding.tokens[t].id) continue;
@@ -136,13 +164,13 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
     reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
     return std::nullopt;
   }
-  if (!take_words(sample, codec, before_wrong, question, /*one_token=*/!info.causal, reason)) return std::nullopt;
+  if (!take_words(sample, Outputs(codec, info), before_wrong, question, reason)) return std::nullopt;
   const Encoding encoding = codec.encode(text);
   if (encoding.tokens.size() > info.max_tokens) {
     reason = "longer than the model allows";
     return std::nullopt;
   }
-  const auto position = position_in_question(encoding, codec, info.causal);
+  const auto position = position_in_question(encoding, codec, info);
   if (!position) {
     reason = "the text does not contain exactly one mask token";
     return std::nullopt;
@@ -171,7 +199,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   question.evidence = holders.front();
   if (sample.swap.empty()) return question;
   const Encoding swapped = codec.encode(text.substr(0, from) + sample.swap + text.substr(to));
-  const auto swapped_position = position_in_question(swapped, codec, info.causal);
+  const auto swapped_position = position_in_question(swapped, codec, info);
   if (!swapped_position || swapped.tokens.size() > info.max_tokens) {
     reason = "the text with the swapped word cannot be scored";
     return std::nullopt;

@@ -18,12 +18,12 @@ namespace attnflow {
 struct EvidenceQuestion {
   TextInput input;
   std::vector<InputToken> tokens;
-  std::size_t position = 0;         // whose output is the word in question: the last, or that of the mask
+  std::size_t position = 0;         // whose output is in question: the last, the mask's, a classifier's first
   TokenGroups words;                // all positions, special tokens as words of their own
   std::vector<std::size_t> ranked;  // of words: those that are ranked
   std::size_t evidence = 0;         // of ranked
   AskedTarget asked;                // the right word or what the model predicts, and what it is compared with
-  std::optional<std::size_t> bad;   // the wrong word's token, where there is one
+  std::optional<std::size_t> bad;   // the wrong word's token or class, where there is one
 
   TextInput swapped = {};  // the text with EvidenceSample::swap in the evidence's place; no ids: not asked
   std::size_t swapped_position = 0;
