@@ -9,7 +9,13 @@ import sys
 from pathlib import Path
 
 # Questions as described_options() names them, and the names of their options in hints.py.
-CLASSES = {"attribute": "Options", "values": "ValueOptions", "explain": "TextOptions", "generate": "GenerationOptions"}
+CLASSES = {
+    "attribute": "Options",
+    "values": "ValueOptions",
+    "explain": "TextOptions",
+    "generate": "GenerationOptions",
+    "evaluate": "EvaluationOptions",
+}
 
 
 def main(arguments: list[str]) -> None:

@@ -15,6 +15,8 @@ from attnflow.capture import Captured as Captured
 from attnflow.capture import capture
 from attnflow.comparison import Comparison, compare
 from attnflow.errors import Error
+from attnflow.evaluation import Evaluation as Evaluation
+from attnflow.evaluation import evaluate
 from attnflow.explanation import explain
 from attnflow.generation import generate
 from attnflow.layers import LayerParts, register_layer
@@ -35,6 +37,7 @@ __all__ = [
     "capture",
     "compare",
     "data",
+    "evaluate",
     "explain",
     "flow",
     "generate",

@@ -29,6 +29,7 @@ from attnflow.text import (
     CLASSES,
     Encoded,
     bytes_of,
+    encode,
     head_of,
     label_of,
     numbers,
@@ -347,6 +348,12 @@ class Backend:
     @property
     def tokenizer_name(self) -> str:
         return type(self.tokenizer).__name__
+
+    def read(self, text: str | tuple[str, str]) -> Backend:
+        """The model with another text."""
+        first, pair = (text, None) if isinstance(text, str) else text
+        parts = [encode(self.tokenizer, first, pair=pair)]
+        return Backend(self.model, self.tokenizer, parts, self.asked, self.facts, self.own)
 
     def word_to_ids(self, word: str) -> list[int]:
         return word_to_ids(self.tokenizer, word)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from attnflow._options import GenerationOptions, Options, TextOptions, ValueOptions
+    from attnflow._options import EvaluationOptions, GenerationOptions, Options, TextOptions, ValueOptions
 else:
     from typing import TypedDict
 
@@ -44,6 +44,7 @@ else:
     ValueOptions = _options("ValueOptions", "values")
     TextOptions = _options("TextOptions", "explain")
     GenerationOptions = _options("GenerationOptions", "generate")
+    EvaluationOptions = _options("EvaluationOptions", "evaluate")
 
 
 def describes_options(asks: str) -> Callable[[Function], Function]:
@@ -75,7 +76,7 @@ def describes_options(asks: str) -> Callable[[Function], Function]:
 @cache
 def _known() -> frozenset[str]:
     """Names that some function takes; the core reports misuse of these."""
-    asked = ("attribute", "values", "explain", "generate")
+    asked = ("attribute", "values", "explain", "generate", "evaluate")
     return frozenset(name for asks in asked for name, _, _ in _core.described_options(asks)) | {"method"}
 
 
@@ -111,6 +112,7 @@ def counted(asked: dict[str, Any], layers: int, tokens: int | None = None) -> di
 
 
 __all__ = [
+    "EvaluationOptions",
     "GenerationOptions",
     "NDArray",
     "Options",

@@ -44,6 +44,7 @@
 #include "python/binding/arrays.h"
 #include "python/binding/edges.h"
 #include "python/binding/errors.h"
+#include "python/binding/evaluation.h"
 #include "python/binding/options.h"
 #include "python/binding/report.h"
 #include "python/binding/text_model.h"
@@ -234,6 +235,7 @@ NB_MODULE(_core, module) {
   bind_report(module);
   bind_edges(module);
   bind_text_model(module);
+  bind_evaluation(module);
   module.def("version", [] { return ATTNFLOW_VERSION; });
   module.def("described_options", described_options, nb::arg("asks"));
   module.def(

@@ -172,6 +172,14 @@ ExplainOptions read_options(const nb::dict& given) { return read_and_check(given
 
 ExplainOptions read_model_options(const nb::dict& given) { return read_and_check(given, kForModels); }
 
+Settings read_evidence_settings(const nb::dict& given) {
+  OptionFields fields = fields_of(given);
+  Settings settings;
+  fields.read(setting_options(), settings, kForEvidence);
+  fields.finish();
+  return settings;
+}
+
 ModelGenerateOptions read_generation_options(const nb::dict& given) {
   OptionFields fields = fields_of(given);
   ModelGenerateOptions options;
@@ -191,6 +199,7 @@ std::vector<DescribedOption> described_options(const std::string& asks) {
   const OptionUse use = asks == "attribute" ? kForArrays
                         : asks == "values"  ? kForValues
                         : asks == "explain" ? kForModels
+                        : asks == "evaluate" ? kForEvidence
                                             : kForGenerations;
   std::vector<DescribedOption> all;
   const auto describe = [&](const auto& table, const auto& owner) {

@@ -19,6 +19,9 @@ ExplainOptions read_options(const nanobind::dict& given);
 // Those of `attnflow explain` for a model. Throws Error(kUsage).
 ExplainOptions read_model_options(const nanobind::dict& given);
 
+// The settings of `attnflow evaluate evidence`. Throws Error(kUsage).
+Settings read_evidence_settings(const nanobind::dict& given);
+
 // Those of `attnflow generate`, and those for rows of attention that do not sum to 1.
 struct ModelGenerateOptions {
   GenerateOptions generate;
@@ -32,7 +35,7 @@ ModelGenerateOptions read_generation_options(const nanobind::dict& given);
 using DescribedOption = std::tuple<std::string, std::string, std::string>;
 
 // The options of one question: "attribute" (arrays to a report), "values" (arrays to one array), "explain" (a model and
-// a text) or "generate" (a model and a prompt).
+// a text), "generate" (a model and a prompt) or "evaluate" (a model and texts whose deciding words are known).
 std::vector<DescribedOption> described_options(const std::string& asks);
 
 }  // namespace attnflow::python

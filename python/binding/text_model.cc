@@ -276,6 +276,20 @@ Encoding PythonCodec::encode(std::string_view /*text*/, const std::optional<std:
   return encoding_;
 }
 
+Encoding ReadingCodec::encode(std::string_view text, const std::optional<std::string>& pair,
+                              const EncodeOptions& /*options*/) const {
+  const nb::gil_scoped_acquire acquired;
+  nb::object given = python_text(text);
+  if (pair) given = nb::make_tuple(given, python_text(*pair));
+  try {
+    const nb::object read = backend().attr("read")(given);
+    return encoding_of(field<std::vector<GivenToken>>(read, "tokens"), field<std::vector<GivenText>>(read, "texts"));
+  } catch (nb::python_error& error) {
+    throw_own_error(error);
+    throw;
+  }
+}
+
 std::vector<std::int64_t> PythonCodec::word_to_ids(std::string_view word) const {
   const nb::gil_scoped_acquire acquired;
   return nb::cast<std::vector<std::int64_t>>(backend_.attr("word_to_ids")(python_text(word)));
