@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
@@ -24,9 +25,10 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/referents.h"
-#include "attnflow/report/report_check.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
+#include "attnflow/words/lists.h"
 
 namespace attnflow {
 namespace {
@@ -39,7 +41,7 @@ struct ExplainArguments {
   std::vector<std::string> outputs;
   std::string device = "cpu";
   bool allow_unused_weights = false;
-  std::string view = "overview";
+  std::string view;  // empty: the default for figures
   std::string arcs;  // in the graph; empty: the default for figures
   bool json = false;
   bool multiline = false;
@@ -70,6 +72,8 @@ TableOptions terminal_options() {
   table.width = terminal_width().value_or(table.width);
   const char* no_color = std::getenv("NO_COLOR");
   table.color = is_terminal(console().out) && (no_color == nullptr || *no_color == '\0');
+  const char* const depth = std::getenv("COLORTERM");
+  table.true_color = depth != nullptr && (depth == std::string_view("truecolor") || depth == std::string_view("24bit"));
   return table;
 }
 
@@ -82,8 +86,8 @@ void run_explain(ExplainArguments& arguments) {
   for (const std::string& pair : options.certificates) parse_certificate(pair);
   check_referents(options.referents);
   FigureOptions figure;
-  index_of_choice("--view", {"overview", "graph", "heatmap", "strip", "matrix", "referents"}, arguments.view);
-  const FigureView view = *figure_view_from_name(arguments.view);
+  if (!arguments.view.empty()) index_of_choice("--view", figure_view_names(), arguments.view);
+  const std::optional<FigureView> view = figure_view_from_name(arguments.view);
   figure.view = view;
   read_arcs(arguments.arcs, &figure);
   for (const std::string& output : arguments.outputs) check_output(output);
@@ -91,7 +95,7 @@ void run_explain(ExplainArguments& arguments) {
   writes_to_standard_output(arguments.outputs, arguments.json);
   const bool from_file = !arguments.attention.empty();
   const bool draws = std::any_of(arguments.outputs.begin(), arguments.outputs.end(), is_picture);
-  refuse_if(view != FigureView::kOverview && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
+  refuse_if(view && !draws, "--view requires a figure (-o FILE.svg, .pdf or .png)");
   refuse_if(view == FigureView::kReferents && options.referents.empty(),
             "--view referents requires --referents WORD,WORD");
   refuse_if(options.keep_attention && arguments.outputs.empty() && !arguments.json,
@@ -156,7 +160,7 @@ void run_explain(ExplainArguments& arguments) {
     if (!from_file && !arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
+    for (const std::string& note : note_paragraphs(report)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);
   }
 }
@@ -191,8 +195,10 @@ void add_explain_command(CLI::App& app) {
   command->option_defaults()->group("Output");
   command
       ->add_option("--view", arguments->view,
-                   "Figure to draw in .svg, .pdf and .png: overview, graph, heatmap, strip, matrix or referents")
-      ->capture_default_str();
+                   fmt::format("Figure to draw in .svg, .pdf and .png: {}. Default: answer where a prediction is "
+                               "explained, otherwise overview",
+                               internal::listed(figure_view_names(), "or")))
+      ->type_name("VIEW");
   command
       ->add_option("--arcs", arguments->arcs,
                    "With --view graph: the strongest N arcs of each node to other tokens (default 3), or all")

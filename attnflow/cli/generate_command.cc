@@ -65,7 +65,7 @@ std::string for_terminal(std::string_view text) {
 FigureOptions figure_of(const GenerateArguments& arguments) {
   FigureOptions figure;
   index_of_choice("--view", {"overview", "strip", "heatmap", "matrix"}, arguments.view);
-  figure.view = *figure_view_from_name(arguments.view);
+  figure.view = figure_view_from_name(arguments.view);
   const std::string& shown = arguments.figure_method;
   const std::optional<std::size_t>& token = arguments.figure_token;
   figure.output_token = token;

@@ -25,7 +25,7 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/picture.h"
-#include "attnflow/report/report_check.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_table.h"
 #include "attnflow/rollout/rollout.h"
@@ -103,7 +103,7 @@ void run_image(ImageArguments& arguments) {
     if (!arguments.model) {
       print_message(fmt::format("note: using the built-in model {}; select another with --model", report.model.name));
     }
-    for (const std::string& note : internal::note_paragraphs(report)) print_message("note: " + note);
+    for (const std::string& note : note_paragraphs(report)) print_message("note: " + note);
     for (const std::string& output : arguments.outputs) print_written(output);
   }
 }

@@ -8,7 +8,7 @@
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/views.h"
-#include "attnflow/report/report_check.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
@@ -18,10 +18,20 @@ namespace {
 // Each may take several lines.
 constexpr std::size_t kMaxNotes = 12;
 
-constexpr const char* kViewNames[] = {"overview", "graph", "heatmap", "strip", "matrix", "referents"};
+constexpr const char* kViewNames[] = {"answer", "overview", "graph", "heatmap", "strip", "matrix", "referents"};
+
+FigureView view_shown(const Report& report, const FigureOptions& options) {
+  if (options.view) return *options.view;
+  const bool chosen = options.output_token || !options.layers.empty() || !options.methods.empty();
+  const bool of_all = options.all_output_tokens.value_or(report.all_output_tokens);
+  const bool answers = !chosen && !of_all && !report.generation && answers_prediction(report);
+  return answers ? FigureView::kAnswer : FigureView::kOverview;
+}
 
 View view_of(const FigureData& data) {
-  switch (data.options.view) {
+  switch (view_shown(data.report, data.options)) {
+    case FigureView::kAnswer:
+      return answer_view(data);
     case FigureView::kGraph:
       return graph_view(data);
     case FigureView::kHeatmap:
@@ -40,12 +50,15 @@ View view_of(const FigureData& data) {
 
 Scene figure_content(const Report& report, const FigureOptions& options, const TextMeasurer& measure, double width) {
   const FigureData data = make_figure_data(report, options, measure, width);
+  // The answer comes before everything else, and holds the text and the verdicts.
+  const bool answers = view_shown(report, options) == FigureView::kAnswer;
   std::vector<Scene> blocks;
-  if (options.notes) blocks.push_back(title_block(data));
+  if (options.notes && !answers) blocks.push_back(title_block(data));
   const View view = view_of(data);
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
-  std::vector<std::string> notes = note_paragraphs(report);
+  if (options.notes && answers) blocks.push_back(settings_block(data));
+  std::vector<std::string> notes = answers ? note_texts(report.notes) : note_paragraphs(report);
   if (options.notes && !notes.empty()) {
     if (const std::size_t all = notes.size(); all > kMaxNotes) {
       notes.resize(kMaxNotes);
@@ -65,7 +78,7 @@ Scene figure_scene(const Report& report, const FigureOptions& options, const Tex
 
 std::string figure_description(const Report& report, const FigureOptions& options) {
   constexpr std::size_t kLongestText = 80;
-  const char* const name = kViewNames[static_cast<std::size_t>(options.view)];
+  const char* const name = kViewNames[static_cast<std::size_t>(view_shown(report, options))];
   const std::string model = clean_text(report.model.name);
   const std::string text = shorten(clean_text(report.input.text), kLongestText, "\u2026");
   if (report.generation) {
@@ -94,6 +107,10 @@ void FigureOptions::set(const PaperOptions& paper) {
   width = paper.width.value_or(width);
   font_size = paper.font_size.value_or(font_size);
   notes = notes && paper.notes;
+}
+
+std::vector<std::string> figure_view_names() {
+  return {std::begin(internal::kViewNames), std::end(internal::kViewNames)};
 }
 
 std::optional<FigureView> figure_view_from_name(const std::string& name) {

@@ -7,15 +7,21 @@
 // text if the report has it.
 //
 // Views:
+//   answer    what every surface says first (report/report_answer.h): the headline; the text colored by the best map
+//   and,
+//             below it, by what the prediction loses without each token; the verdicts on that map; the text colored by
+//             the paper's attention, if the report has it. The default where a prediction was explained
 //   graph     the information-flow graph of Abnar & Zuidema (ACL 2020), figure 1: layers from the input tokens at the
 //             bottom to the output at the top, arcs by the mixing matrix A_l = (1 - rho) W_l + rho I (panels raw and
 //             flow) or by the share of the output token's rollout that runs through them (panel rollout)
 //   heatmap   layer x input token for one output token (figures 2 and 3 of the paper)
-//   strip     the running text, with every token on a background colored by its value
+//   strip     the running text, with every token on a background colored by its value, for each method, and by the
+//             check's drops
 //   matrix    output token x input token
 //   referents bars of the referents' shares in an output token's weights, by layer, after the candidates' probabilities
 //             (figure 4 of the paper); for reports that have referents
-//   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page
+//   overview  strip, heatmap, and graph (up to 32 tokens) or matrix, on one page. The default otherwise: for attention
+//             alone, for all output tokens, for a generation, and where a token, layers or methods were chosen
 //
 // For a generation, outputs are generated tokens and inputs are prompt tokens; one method is shown, as the mean over
 // its layers and, if no token is chosen, over the generated tokens. The figure states the shares on generated tokens
@@ -36,13 +42,16 @@
 
 namespace attnflow {
 
-enum class FigureView { kOverview, kGraph, kHeatmap, kStrip, kMatrix, kReferents };
+enum class FigureView { kAnswer, kOverview, kGraph, kHeatmap, kStrip, kMatrix, kReferents };
+
+// "answer", "overview", ...: every view, in their order.
+std::vector<std::string> figure_view_names();
 
 // Returns nothing for an unknown name.
 std::optional<FigureView> figure_view_from_name(const std::string& name);
 
 struct FigureOptions {
-  FigureView view = FigureView::kOverview;
+  std::optional<FigureView> view = {};  // absent: answer or overview, as above
   // A position; absent: the report's output token. For a generation: a generated token's number, from 0; absent: the
   // mean over all.
   std::optional<std::size_t> output_token;

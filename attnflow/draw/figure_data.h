@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/figure.h"
 #include "attnflow/draw/text_layout.h"
+#include "attnflow/report/color_scale.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow::internal {

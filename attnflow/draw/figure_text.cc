@@ -12,12 +12,12 @@
 
 #include "attnflow/base/format_error.h"
 #include "attnflow/draw/cairo_canvas.h"
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/running_text.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/extension.h"
+#include "attnflow/report/color_scale.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
@@ -296,21 +296,36 @@ std::string sink_sentence(const FigureData& data, Method method) {
                      100.0 * *least, layer(least), 100.0 * *most, layer(most));
 }
 
+namespace {
+
+std::string model_name(const FigureData& data) {
+  const std::string name = clean_text(data.report.model.name);
+  return name.empty() ? "Attention" : name;
+}
+
+std::string settings_of(const FigureData& data) {
+  return settings_line(data.report.model, data.report.settings,
+                       counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
+}
+
+}  // namespace
+
+Scene settings_block(const FigureData& data) {
+  TitleWriter title(data);
+  title.line(model_name(data) + " \u00b7 " + settings_of(data), kSettingsStyle);
+  return title.take();
+}
+
 Scene title_block(const FigureData& data) {
   if (data.report.generation) return generation_title(data);
   TitleWriter title(data);
-  std::string name = clean_text(data.report.model.name);
-  if (name.empty()) name = "Attention";
-  const std::string settings =
-      settings_line(data.report.model, data.report.settings,
-                    counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
   const std::vector<std::string> texts = quoted_texts(data, kLargeTitle);
   for (const std::string& text : texts) title.line(text, kLargeTitle);
   if (texts.empty()) {
-    title.line(name, kLargeTitle);
-    title.line(settings, kSettingsStyle);
+    title.line(model_name(data), kLargeTitle);
+    title.line(settings_of(data), kSettingsStyle);
   } else {
-    title.line(name + " \u00b7 " + settings, kSettingsStyle);
+    title.line(model_name(data) + " \u00b7 " + settings_of(data), kSettingsStyle);
   }
   for (const ReportPrediction& prediction : data.report.predictions) {
     if (prediction.choices.empty() && prediction.candidates.empty()) continue;

@@ -27,6 +27,9 @@ void write_page(const std::filesystem::path& path, const Scene& page, const std:
 // and what is shown.
 Scene title_block(const FigureData& data);
 
+// The model and the settings on one line.
+Scene settings_block(const FigureData& data);
+
 // Explains marks and the distribution of a generation's mass; zero height if there is nothing to explain.
 Scene legend_block(const FigureData& data, const View& view);
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/scene.h"
+#include "attnflow/report/color_scale.h"
 
 namespace attnflow::internal {
 

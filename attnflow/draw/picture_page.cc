@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/figure_text.h"
 #include "attnflow/draw/parts.h"
 #include "attnflow/draw/picture_row.h"
+#include "attnflow/report/color_scale.h"
 
 namespace attnflow {
 namespace internal {

@@ -21,13 +21,13 @@
 #include "attnflow/base/error_for_test.h"
 #include "attnflow/base/text_for_test.h"
 #include "attnflow/draw/cairo_canvas.h"
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/layout_checks_for_test.h"
 #include "attnflow/draw/picture_row.h"
 #include "attnflow/draw/png_reader_for_test.h"
 #include "attnflow/draw/svg_canvas.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/report/color_scale.h"
 
 namespace attnflow::picture_page_test {
 namespace {

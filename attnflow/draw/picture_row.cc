@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
+#include "attnflow/report/color_scale.h"
 #include "attnflow/words/numbers.h"
 
 namespace attnflow::internal {

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/draw/color_scale.h"
 #include "attnflow/draw/parts.h"
+#include "attnflow/report/color_scale.h"
 
 namespace attnflow::internal {
 namespace {

@@ -40,6 +40,7 @@ bool has_matrix(const FigureData& data);
 View matrix_view(const FigureData& data, const MatrixViewLayout& layout);
 
 View overview(const FigureData& data);
+View answer_view(const FigureData& data);
 
 // The whole page, as written by figure_svg, figure_pdf and figure_png.
 Scene figure_scene(const Report& report, const FigureOptions& options, const TextMeasurer& measure);

@@ -38,7 +38,7 @@ void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std
 ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std::span<const float> logits,
                           const IdToText& name, std::optional<std::size_t> position);
 
-// "Hamburg, Munich and 8 more": what a target is compared with, unless that is all others.
+// "Hamburg, Munich, Bonn and 7 others": what a target is compared with, unless that is all others.
 std::string against_words(const ReportAgainst& against);
 
 // "logit difference of plural over singular": the value's name where the target is not shown.

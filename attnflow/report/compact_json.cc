@@ -70,7 +70,7 @@ class Entries {
       add("flow_degenerate", internal::encode_bytes("u8", std::as_bytes(flags.span()), &flags.shape()));
     }
     internal::for_each_array(report, [&](const std::string& name, const auto& scores, const ArrayPlace& place) {
-      if (place.rows != ArrayPlace::Rows::kScores || scores.empty()) return;
+      if (place.rows != ArrayPlace::Rows::kExact || scores.empty()) return;
       const std::vector<float> values(scores.span().begin(), scores.span().end());
       add(name, internal::encode_bytes("f32", std::as_bytes(std::span(values)), &scores.shape()));
     });
@@ -100,7 +100,7 @@ CompactLimits limits_of(const CompactOptions& options, bool attention, std::size
 std::vector<CompactSource> sources_of(const Report& report) {
   std::vector<CompactSource> sources;
   internal::for_each_array(report, [&](const std::string& name, const auto& values, const ArrayPlace& place) {
-    if (place.rows == ArrayPlace::Rows::kScores) return;
+    if (place.rows == ArrayPlace::Rows::kExact) return;
     if constexpr (!std::is_same_v<std::decay_t<decltype(values)>, Tensor<std::uint8_t>>) {
       if (values.empty()) return;
       const bool implied = name == "graph" && internal::graph_equals_raw_by_rule(report) && report.graph == report.raw;
@@ -243,7 +243,7 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
   Report smaller = report;
   internal::for_each_array(smaller, [&](const std::string& name, auto& values, const ArrayPlace& place) {
     const auto named = [&](const CompactSource& source) { return source.name == name; };
-    const bool kept = name == "flow_degenerate" || place.rows == ArrayPlace::Rows::kScores ||
+    const bool kept = name == "flow_degenerate" || place.rows == ArrayPlace::Rows::kExact ||
                       std::any_of(sources.begin(), sources.end(), named);
     if (!kept || name == "graph") values = {};
   });

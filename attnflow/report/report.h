@@ -223,6 +223,9 @@ struct Report {
   Tensor<double> flow_gap;               // upper end - lower end
   Tensor<std::uint8_t> flow_degenerate;  // 0 no, 1 the first layer's column, 2 the top row
   Tensor<float> attention;               // [layer, head, query, key] of all layers, when kept
+  // [1, input token]: the paper's rollout over attention for the output token, averaged over heads, residual 0.5, of
+  // the layers that settings name, where a pass back made the matrices of something else. Empty otherwise.
+  Tensor<double> attention_rollout;
 
   // The weights of every layer 1..L for pictures of the graph, [L, n, n] (query, key), without the residual: equal to
   // `raw` if all layers were requested and heads is not a single head.

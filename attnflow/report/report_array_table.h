@@ -15,9 +15,9 @@ bool graph_equals_raw_by_rule(const Report& report);
 // An array's shape and rows, as implied by the other fields.
 struct ArrayPlace {
   Shape shape;
-  // Outputs at the positions `output_tokens`; every token; rows that see all their columns; or one prediction's scores,
-  // of either sign.
-  enum class Rows { kOutputs, kTokens, kWhole, kScores } rows = Rows::kOutputs;
+  // Outputs at the positions `output_tokens`; every token; rows that see all their columns; or one row a prediction, of
+  // either sign, which no document rounds.
+  enum class Rows { kOutputs, kTokens, kWhole, kExact } rows = Rows::kOutputs;
   const std::vector<std::size_t>* output_tokens = nullptr;
   const std::vector<std::size_t>* layers = nullptr;  // the first dimension's, if a report names them
 };
@@ -47,9 +47,9 @@ void for_each_array(R& report, Visit visit) {
   }
   for (auto& scores : report.scores) {
     const std::string name = method_info(scores.method).array;
-    visit(name, scores.values, ArrayPlace{{report.generation ? n : 1, m}, ArrayPlace::Rows::kScores});
+    visit(name, scores.values, ArrayPlace{{report.generation ? n : 1, m}, ArrayPlace::Rows::kExact});
     if (report.generation) {
-      visit(name + "_generated", scores.generated, ArrayPlace{{n, n}, ArrayPlace::Rows::kScores});
+      visit(name + "_generated", scores.generated, ArrayPlace{{n, n}, ArrayPlace::Rows::kExact});
     }
   }
   if (report.generation) {  // its prompt has no matrices
@@ -57,6 +57,7 @@ void for_each_array(R& report, Visit visit) {
           ArrayPlace{{report.settings.layers.size(), n}, ArrayPlace::Rows::kWhole, nullptr, &report.settings.layers});
     return;
   }
+  visit("attention_rollout", report.attention_rollout, ArrayPlace{{1, m}, ArrayPlace::Rows::kExact});
   visit("graph", report.graph, ArrayPlace{{report.model.layers, m, m}, ArrayPlace::Rows::kTokens});
   visit("attention", report.attention,
         ArrayPlace{{report.model.layers, report.model.heads, m, m}, ArrayPlace::Rows::kTokens});

@@ -96,7 +96,7 @@ std::vector<NamedArray> report_arrays(const Report& report) {
   }
   internal::for_each_array(report, [&](const std::string& name, const auto& values, const auto& place) {
     if (values.empty() || name == "graph") return;
-    if (report.generation && place.rows != internal::ArrayPlace::Rows::kScores) {
+    if (report.generation && place.rows != internal::ArrayPlace::Rows::kExact) {
       arrays.push_back({name, Array::from(layers_last(values).view())});
     } else {
       arrays.push_back({name, Array::from(values.view())});

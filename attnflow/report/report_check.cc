@@ -49,20 +49,41 @@ Order order_of(const ReportCheck& check, const MapCheck& map) {
 
 Verdict verdict_of(const ReportCheck& check, const MapCheck& map) { return {top_of(check, map), order_of(check, map)}; }
 
-const char* level_of(const Verdict& verdict) {
-  switch (verdict.top) {
-    case Top::kWrong:
-      return "none";
+const char* level_of(Top top) {
+  switch (top) {
+    case Top::kRight:
+      return "strong";
     case Top::kUnsure:
       return "weak";
+    case Top::kWrong:
+      return "none";
     case Top::kUnknown:
-      return "unknown";
-    case Top::kRight:
       break;
   }
+  return "unknown";
+}
+
+const char* level_of(Order order) {
+  switch (order) {
+    case Order::kStrong:
+      return "strong";
+    case Order::kWeak:
+      return "weak";
+    case Order::kNone:
+    case Order::kOpposite:
+      return "none";
+    case Order::kFewTokens:
+    case Order::kUnreliable:
+    case Order::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+const char* level_of(const Verdict& verdict) {
   const bool doubted =
       verdict.order == Order::kWeak || verdict.order == Order::kNone || verdict.order == Order::kOpposite;
-  return doubted ? "weak" : "strong";
+  return verdict.top == Top::kRight && doubted ? "weak" : level_of(verdict.top);
 }
 
 std::string with_minus_signs(std::string number) {
@@ -140,30 +161,6 @@ std::string size_of(const CheckedToken& token) {
   return amount(std::abs(token.drop)) + (token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "");
 }
 
-std::string summary_of(const Report& report, const ReportCheck& check) {
-  std::string text = fmt::format("Check: {}.", how_checked(report, check));
-  const std::vector<CheckedToken> sorted = by_drop(check);
-  const std::string value =
-      fmt::format("The {} ({})", clean_line(check.quantity), with_minus_signs(amount(check.value)));
-  if (sorted.empty()) return text;
-  if (!(sorted.front().drop > sorted.front().spread)) {
-    return fmt::format("{} {} does not clearly fall without any of them: no single {} decides.", text, value,
-                       unit_of(report));
-  }
-  return fmt::format("{} {} falls most without '{}', by {}.", text, value, name_of(report, sorted.front().token),
-                     size_of(sorted.front()));
-}
-
-std::string drops_of(const Report& report, const ReportCheck& check) {
-  constexpr std::size_t kMost = 8;
-  std::vector<std::string> shown;
-  for (const CheckedToken& one : by_drop(check)) {
-    if (shown.size() == kMost) break;
-    shown.push_back(fmt::format("'{}' {}", name_of(report, one.token), with_minus_signs(amount(one.drop))));
-  }
-  return fmt::format("Falls without {}{}", fmt::join(shown, ", "), check.tokens.size() > kMost ? ", ..." : ".");
-}
-
 std::string title_of(const Report& report, const MapCheck& map) {
   const std::optional<std::size_t> layer = map.layer ? layer_index(report, *map.layer) : std::nullopt;
   if (layer) return method_title(report, map.method, *layer);
@@ -176,9 +173,9 @@ std::string top_words(const Report& report, const MapCheck& map, Top top) {
     case Top::kRight:
       return "right";
     case Top::kUnsure:
-      return fmt::format("unsure: '{}'", other);
+      return fmt::format("unsure: \u201c{}\u201d", other);
     case Top::kWrong:
-      return fmt::format("wrong: '{}'", other);
+      return fmt::format("wrong: \u201c{}\u201d", other);
     case Top::kUnknown:
       break;
   }
@@ -191,8 +188,7 @@ CheckWords check_words(const Report& report) {
   CheckWords words;
   if (!report.check || report.check->maps.empty() || report.check->tokens.empty()) return words;
   const ReportCheck& check = *report.check;
-  words.summary = summary_of(report, check);
-  words.drops = drops_of(report, check);
+  words.summary = fmt::format("Check: {}.", how_checked(report, check));
   words.key = fmt::format(
       "top {0}: \"right\" from half of the largest fall, else the {0} that decides. Order: \"agrees\" from a rank "
       "correlation with the falls of {1}, \"agrees in part\" from {2}",
@@ -232,6 +228,8 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
   };
   MapWords words;
   words.level = level_of(verdict);
+  words.top_level = level_of(verdict.top);
+  words.order_level = level_of(verdict.order);
   const auto without_first = [&](const char* without) {
     return first == nullptr ? std::string()
                             : fmt::format("{} {}, the {} {}", without, name(map.first_token), quantity, change(*first));
@@ -295,18 +293,25 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
 }
 
 std::string sentence_of(const CheckRow& row) {
-  return fmt::format("By {}, '{}' ranks first (falls by {}{}); order: {}.", row.map, row.token, row.drop,
+  return fmt::format("By {}, \u201c{}\u201d ranks first (falls by {}{}); order: {}.", row.map, row.token, row.drop,
                      row.top.empty() ? "" : "; " + row.top, row.order);
 }
 
-std::vector<std::string> note_paragraphs(const Report& report) {
-  std::vector<std::string> paragraphs = note_texts(report.notes);
-  const CheckWords words = check_words(report);
-  if (words.rows.empty()) return paragraphs;
-  std::string checked = words.summary;
-  for (const CheckRow& row : words.rows) checked += ' ' + sentence_of(row);
-  paragraphs.insert(paragraphs.begin(), std::move(checked));
-  return paragraphs;
+std::string drops_title(const Report& report, const ReportCheck& check) {
+  return fmt::format("how far the {} ({}) falls without each {}", clean_line(check.quantity),
+                     with_minus_signs(amount(check.value)), unit_of(report));
+}
+
+std::string drops_line(const Report& report, const ReportCheck& check) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> shown;
+  for (const CheckedToken& one : by_drop(check)) {
+    if (shown.size() == kMost) break;
+    shown.push_back(fmt::format("\u201c{}\u201d {}", name_of(report, one.token), with_minus_signs(amount(one.drop))));
+  }
+  return fmt::format("Without each {}, the {} ({}) falls by: {}{}", unit_of(report), clean_line(check.quantity),
+                     with_minus_signs(amount(check.value)), fmt::join(shown, ", "),
+                     check.tokens.size() > kMost ? ", ..." : ".");
 }
 
 }  // namespace attnflow::internal

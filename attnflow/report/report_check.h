@@ -25,36 +25,36 @@ struct CheckRow {
   std::string map;    // "rollout, layers 1-6"
   std::string token;  // the map's top token
   std::string drop;   // by which the explained quantity falls without it: "2.93"
-  std::string top;    // "right", "unsure: 'cats'", "wrong: 'cats'", which names the token that decides
+  std::string top;    // "right", "unsure: “cats”", "wrong: “cats”", which names the token that decides
   std::string order;  // "agrees (0.66)"
 };
 
 struct CheckWords {
-  // "Check: each token was replaced by 8 others that could have stood there. The logit difference (3.20) falls most
-  // without 'her', by 4.30 ± 0.20."
-  std::string summary;
-  // "Falls without 'her' 4.30, 'key' 1.20, ...", the largest first
-  std::string drops;
-  std::string key;  // how the verdicts are reached
+  std::string summary;  // "Check: each token was replaced by 8 others that could have stood there."
+  std::string key;      // how the verdicts are reached
   std::vector<CheckRow> rows;
 };
 
 // One map, as in the document and on the page.
 struct MapWords {
-  std::string level;   // "strong", "weak", "none"; "unknown" where nothing is ordered
-  std::string effect;  // "Right top token: without “cats”, the logit difference falls by 4.30, from 3.20."
-  std::string order;   // "Order: agrees with the check (rank correlation 0.70)."
+  std::string level;        // of both answers: "strong", "weak", "none"; "unknown" where nothing is ordered
+  std::string top_level;    // likewise for the top token
+  std::string order_level;  // and for the order
+  std::string effect;       // "Right top token: without “cats”, the logit difference falls by 4.30, from 3.20."
+  std::string order;        // "The whole order agrees with the check (rank correlation 0.70)."
 };
 // `check`, which contains `map`, is the report's or a generated token's.
 MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map);
 
-// "By rollout, layers 1-6, 'cats' ranks first (falls by 4.30; right); order: agrees (0.70)."
+// "By rollout, layers 1-6, “cats” ranks first (falls by 4.30; right); order: agrees (0.70)."
 std::string sentence_of(const CheckRow& row);
 
 // Empty if no map was checked.
 CheckWords check_words(const Report& report);
 
-// All notes for output without a table, after check_words() as one paragraph.
-std::vector<std::string> note_paragraphs(const Report& report);
+// "how far the logit difference (3.20) falls without each token"
+std::string drops_title(const Report& report, const ReportCheck& check);
+// "Without each token, the logit difference (3.20) falls by: “her” 4.30, “key” 1.20, ...", the largest first.
+std::string drops_line(const Report& report, const ReportCheck& check);
 
 }  // namespace attnflow::internal

@@ -17,6 +17,30 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 1 << 16;
 
+// Whether any prediction was checked, so that there are columns of the check.
+bool has_check(const Report& report) {
+  if (!report.generation) return report.check.has_value();
+  const std::vector<GeneratedToken>& tokens = report.generation->tokens;
+  return std::any_of(tokens.begin(), tokens.end(), [](const GeneratedToken& one) { return one.check.has_value(); });
+}
+
+// The check of the prediction at an output token; null if there is none.
+const ReportCheck* check_at(const Report& report, std::size_t output) {
+  const std::optional<ReportCheck>* check = &report.check;
+  if (report.generation) {
+    check = &report.generation->tokens[chosen_token(report, output)].check;
+  } else if (output != report.output_token) {
+    return nullptr;
+  }
+  return check->has_value() ? &**check : nullptr;
+}
+
+// A token's cells in the columns of the check, empty if it was not checked.
+std::string check_cells(const ReportCheck* check, std::size_t input) {
+  const CheckedToken* const found = check == nullptr ? nullptr : check->find(input);
+  return found == nullptr ? ",," : fmt::format(",{},{}", found->drop, found->spread);
+}
+
 }  // namespace
 
 std::string csv_field(const std::string& text) {
@@ -64,6 +88,8 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
   for (const MethodScores& scores : report.scores) {
     if (!scores.values.empty()) buffer += std::string(",") + method_info(scores.method).array;
   }
+  const bool checked = has_check(report);
+  if (checked) buffer += ",drop,drop_spread";
   buffer += "\n";
   std::vector<std::string> texts;
   for (std::size_t token = 0; token < report.input.tokens.size(); ++token) {
@@ -95,6 +121,7 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
           if (places[c]) buffer += fmt::format("{}", columns[c].value(places[c]->first, places[c]->second, input));
         }
         buffer.append(scores, ',');
+        if (checked) buffer += check_cells(check_at(report, output), input);
         buffer += '\n';
       }
       if (buffer.size() >= kFlushBytes) {
@@ -115,6 +142,10 @@ void report_to_csv(const Report& report, const std::function<void(std::string_vi
       buffer.append(columns.size(), ',');
       for (const MethodScores& one : report.scores) {
         if (!one.values.empty()) buffer += fmt::format(",{}", one.values(prediction, input));
+      }
+      if (checked) {
+        const std::size_t position = report.generation ? report.output_tokens[prediction] : report.output_token;
+        buffer += check_cells(check_at(report, position), input);
       }
       buffer += '\n';
     }

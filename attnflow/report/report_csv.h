@@ -23,9 +23,11 @@
 namespace attnflow {
 
 // Columns: layer, output_token, output_text, input_token, input_text, input_special (0 or 1), then raw, rollout, flow,
-// flow_gap and flow_degenerate if the report holds them. Rows run over layers, output tokens and input tokens, the last
-// fastest; all output tokens if report.all_output_tokens, else report.output_token alone. Cells are empty where flow
-// was not computed for an output token.
+// flow_gap and flow_degenerate if the report holds them; the scores of methods without layers, in rows of their own at
+// the end; and drop and drop_spread if a prediction was checked: how far it falls without the input token, and the
+// standard error, the same at every layer (report/report_scores.h). Rows run over layers, output tokens and input
+// tokens, the last fastest; all output tokens if report.all_output_tokens, else report.output_token alone. Cells are
+// empty where flow was not computed for an output token, and where nothing was checked.
 //
 // For a generation, output_token is the number of each generated token, from 0, and output_text its text; `excluded` (0
 // or 1, from rankings) follows input_special, and normalized values, such as raw_normalized, follow their method.

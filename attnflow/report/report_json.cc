@@ -13,6 +13,7 @@
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/half.h"
 #include "attnflow/report/note_json.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_array_table.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_json_parts.h"
@@ -139,6 +140,17 @@ Json check_json(const Report& report, const ReportCheck& check) {
   return json;
 }
 
+Json answer_json(const Report& report) {
+  const ReportAnswer answer = report_answer(report);
+  Json json = {{"headline", valid_utf8(answer.headline)}};
+  if (answer.method) json.update({{"method", to_text(*answer.method)}, {"map", answer.map}});
+  Json& verdicts = json["verdicts"] = Json::array();
+  for (const AnswerVerdict& verdict : answer.verdicts) {
+    verdicts.push_back({{"question", verdict.question}, {"level", verdict.level}, {"text", valid_utf8(verdict.text)}});
+  }
+  return json;
+}
+
 // Adds the shown form of tokens that are parts of a character.
 Json generation_json(const Report& report) {
   const Generation& generation = *report.generation;
@@ -171,6 +183,7 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     if (shown != own_text(report.input, t)) input["tokens"][t]["shown"] = valid_utf8(shown);
   }
   field("input", input);
+  field("answer", answer_json(report));
   field("predictions", json_of(report.predictions));
   if (report.target) field("target", json_of(*report.target));
   field("output_token", report.output_token);

@@ -250,7 +250,7 @@ void read_report_arrays(const Field& arrays, const ReportReadOptions& options, R
     const bool generated = name.ends_with("_generated");
     const VisibleColumns visible = [&](std::size_t row) {
       const std::size_t columns = place.shape.back();
-      if (!report.model.causal || place.rows == ArrayPlace::Rows::kWhole || place.rows == ArrayPlace::Rows::kScores) {
+      if (!report.model.causal || place.rows == ArrayPlace::Rows::kWhole || place.rows == ArrayPlace::Rows::kExact) {
         return columns;
       }
       const std::size_t position = place.rows == ArrayPlace::Rows::kOutputs

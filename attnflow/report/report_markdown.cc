@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
@@ -92,10 +94,30 @@ void append_referents(std::string& out, const Report& report) {
   if (degenerate) out += "\n\u00B0 set by the first or last layer alone\n";
 }
 
+// The answer, and the text that it is about.
+std::string answer_lines(const Report& report) {
+  const ReportAnswer answer = report_answer(report);
+  std::string out = "# " + markdown_escaped(answer.headline) + "\n";
+  if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
+  if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
+  const auto paragraph = [&out](const std::string& text) { out += "\n" + markdown_escaped(text) + "\n"; };
+  if (answer.method) {
+    const AnswerRow row = answer_row(report, *answer.method);
+    if (!row.values.empty()) paragraph(top_tokens_line(report, row));
+  }
+  if (const ReportCheck* const check = answer_check(report)) paragraph(internal::drops_line(report, *check));
+  for (const AnswerVerdict& verdict : answer.verdicts) paragraph(verdict.text);
+  for (const Note& note : report.notes) {
+    if (note.code == NoteCode::kNotTheAnswer) paragraph(note_text(note));
+  }
+  if (const std::optional<AnswerRow> attention = attention_row(report)) paragraph(top_tokens_line(report, *attention));
+  return out;
+}
+
 void append_check(std::string& out, const Report& report) {
   const internal::CheckWords words = internal::check_words(report);
   if (words.rows.empty()) return;
-  out += "\n" + markdown_escaped(words.summary) + "\n\n" + markdown_escaped(words.drops) +
+  out += "\n## " + markdown_escaped(words.summary) +
          "\n\n| map | ranks first | falls by | top token | order |\n| --- | --- | ---: | --- | --- |\n";
   for (const internal::CheckRow& row : words.rows) {
     out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.drop,
@@ -108,9 +130,8 @@ void append_check(std::string& out, const Report& report) {
 
 std::string markdown_table(const Report& report) {
   if (report.generation) return internal::generation_markdown_table(report);
-  std::string out = "# " + markdown_escaped(model_line(report)) + "\n";
-  if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
-  if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
+  std::string out = answer_lines(report);
+  out += "\n" + markdown_escaped(model_line(report)) + "\n";
   if (const std::string picture = picture_line(report); !picture.empty())
     out += "\n" + markdown_escaped(picture) + "\n";
   out += "\n" + markdown_escaped(settings_line(report)) + "\n";
@@ -147,10 +168,11 @@ std::string markdown_table(const Report& report) {
     if (!text.arcs.empty()) out += "\n";
     for (const std::string& arc : text.arcs) out += "- " + markdown_escaped(arc) + "\n";
   }
-  if (!report.notes.empty()) {
-    out += "\n";
-    for (const Note& note : report.notes) out += "- " + markdown_escaped(note_text(note)) + "\n";
+  std::string notes;
+  for (const Note& note : report.notes) {
+    if (note.code != NoteCode::kNotTheAnswer) notes += "- " + markdown_escaped(note_text(note)) + "\n";
   }
+  if (!notes.empty()) out += "\n" + notes;
   return out;
 }
 

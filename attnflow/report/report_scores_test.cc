@@ -142,17 +142,17 @@ TEST(ReportScores, AreCsvRowsOfNoLayer) {
   const test::Rows rows = test::parse_csv(text);
   ASSERT_EQ(rows.size(), 1U + 2 * 4 + 4);
   const std::size_t columns = rows[0].size();
-  EXPECT_EQ(rows[0][columns - 2], "integrated_gradients");
-  EXPECT_EQ(rows[0].back(), "blank_out");
+  EXPECT_EQ(rows[0][columns - 4], "integrated_gradients");
+  EXPECT_EQ(rows[0][columns - 3], "blank_out");
   for (const auto& row : rows) EXPECT_EQ(row.size(), columns);
-  EXPECT_EQ(rows[1].back(), "");
+  EXPECT_EQ(rows[1][columns - 3], "");
   const auto& row = rows[9 + 2];
   EXPECT_EQ(row[0], "");
   EXPECT_EQ(row[3], "2");
   EXPECT_EQ(row[4], "cats");
   EXPECT_EQ(row[6], "");  // raw
-  EXPECT_EQ(row[columns - 2], "2.5");
-  EXPECT_EQ(row.back(), "4.25");
+  EXPECT_EQ(row[columns - 4], "2.5");
+  EXPECT_EQ(row[columns - 3], "4.25");
 }
 
 Report scored_generation() {
@@ -202,6 +202,39 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
   EXPECT_EQ(rows[1].back(), "");
   const std::string table = terminal_table(report);
   test::expect_parts(table, {"against it), by\n  attnlrp.", " is 2.500, sun 1.500, The -0.500"});
+}
+
+TEST(ReportScores, CsvHasTheDropsOfTheExplainedToken) {
+  const Report report = scored_report();
+  std::string text;
+  report_to_csv(report, [&](std::string_view piece) { text += piece; });
+  const test::Rows rows = test::parse_csv(text);
+  const auto last_two = [&](std::size_t row) {
+    return std::vector<std::string>(rows.at(row).end() - 2, rows.at(row).end());
+  };
+  using Cells = std::vector<std::string>;
+  EXPECT_EQ(last_two(0), (Cells{"drop", "drop_spread"}));
+  const std::size_t scores = 1 + 2 * 4;  // after both layers of the output token
+  ASSERT_EQ(rows.size(), scores + 4);
+  for (const std::size_t first : {std::size_t{1}, std::size_t{1 + 4}, scores}) {
+    EXPECT_EQ(last_two(first), (Cells{"", ""}));  // a special token is not checked
+    EXPECT_EQ(last_two(first + 1), (Cells{"5.2", "0.25"}));
+    EXPECT_EQ(last_two(first + 2), (Cells{"4.3", "0.5"}));
+  }
+  Report all = report;
+  all.all_output_tokens = true;
+  text.clear();
+  report_to_csv(all, [&](std::string_view piece) { text += piece; });
+  EXPECT_EQ(test::parse_csv(text).at(1 + 4 + 1).back(), "");  // of another output token
+
+  Report generation = scored_generation();
+  generation.generation->tokens[1].check = report.check;
+  text.clear();
+  report_to_csv(generation, [&](std::string_view piece) { text += piece; });
+  const test::Rows generated = test::parse_csv(text);
+  EXPECT_EQ(generated.at(1 + 1).back(), "");
+  EXPECT_EQ(generated.at(1 + 5 + 1).back(), "0.25");
+  EXPECT_EQ(generated.at(1 + 2 * 3 * 5 + 5 + 2).back(), "0.5");
 }
 
 TEST(ReportScores, ThatAreNamedAndNotHeldAreNotRanked) {
@@ -320,25 +353,21 @@ TEST(Scores, TheCheckIsATable) {
   Report report = scored_report();
   report.check->maps.pop_back();
   report.notes = {Note("Another.")};
-  test::expect_parts(terminal_table(report),
-                     {"\nCheck: 2 of 3 tokens were replaced by 2 others that could have stood there. The\n"
-                      "  logit difference (3.20) falls most without 'The', by 5.20 \u00b1 0.25.\n"
-                      "Falls without 'The' 5.20, 'cats' 4.30.\n"
-                      "                     ranks first  falls by  top token  order\n"
-                      "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
-                      "top token: \"right\" from half of the largest fall",
-                      "\nNote: Another.\n"});
+  test::expect_parts(
+      terminal_table(report),
+      {"\nWithout each token, the logit difference (3.20) falls by: \u201cThe\u201d 5.20, \u201ccats\u201d\n"
+       "  4.30.\n",
+       "\nCheck: 2 of 3 tokens were replaced by 2 others that could have stood there.\n"
+       "                     ranks first  falls by  top token  order\n"
+       "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
+       "top token: \"right\" from half of the largest fall",
+       "\nNote: Another.\n"});
 
   const std::string markdown = markdown_table(report);
-  test::expect_parts(markdown, {"\n| map | ranks first | falls by | top token | order |\n"
+  test::expect_parts(markdown, {"\n## Check: 2 of 3 tokens were replaced by 2 others that could have stood there.\n\n| "
+                                "map | ranks first | falls by | top token | order |\n"
                                 "| --- | --- | ---: | --- | --- |\n"
                                 "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});
-
-  const std::vector<std::string> paragraphs = internal::note_paragraphs(report);
-  ASSERT_EQ(paragraphs.size(), 2U);
-  EXPECT_TRUE(paragraphs[0].ends_with(
-      "By rollout, layers 1-2, 'cats' ranks first (falls by 4.30; right); order: agrees (0.70)."));
-  EXPECT_EQ(paragraphs[1], "Another.");
 
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
@@ -351,7 +380,6 @@ TEST(Scores, TheCheckIsATable) {
 
   report.check.reset();
   EXPECT_TRUE(internal::check_words(report).rows.empty());
-  EXPECT_EQ(internal::note_paragraphs(report).size(), 1U);
 }
 
 }  // namespace

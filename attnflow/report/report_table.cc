@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/painted_text.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
@@ -49,11 +53,14 @@ class TableWriter {
       : report_(report),
         width_(std::max(options.width, kMinWidth)),
         color_(options.color),
+        true_color_(options.true_color),
         option_names_(options.option_names),
         marks_(options.ascii ? kAscii : kUnicode) {}
 
   std::string write() {
-    paragraph(model_line(report_), kBold);
+    answer();
+    section();
+    paragraph(model_line(report_));
     if (const std::string picture = picture_line(report_); !picture.empty()) paragraph(picture);
     const std::vector<Method> methods = ranked_methods(report_);
     if (!methods.empty() && !report_.settings.layers.empty()) {
@@ -66,17 +73,11 @@ class TableWriter {
     }
     for (const std::string& line : prediction_lines(report_)) paragraph(line);
     for (const std::string& line : score_lines(report_)) paragraph(line);
-    std::vector<Note> notes = report_.notes;
-    const auto below = std::stable_partition(notes.begin(), notes.end(),
-                                             [](const Note& note) { return note.code == NoteCode::kNotTheAnswer; });
-    for (auto note = notes.begin(); note != below; ++note) paragraph(clean_line(note_text(*note, option_names_)));
-    notes.erase(notes.begin(), below);
     if (!methods.empty() && !report_.settings.layers.empty()) rankings(methods);
     check(internal::check_words(report_));
     if (!report_.referents.empty()) referents();
     for (const ReportCertificate& certificate : report_.certificates) certify(certificate);
-    if (!notes.empty()) out_ += '\n';
-    for (const Note& note : notes) paragraph("Note: " + clean_line(note_text(note, option_names_)));
+    notes();
     return std::move(out_);
   }
 
@@ -109,11 +110,68 @@ class TableWriter {
     }
   }
 
+  // A blank line, unless there is one already.
+  void section() {
+    if (!out_.ends_with("\n\n")) out_ += '\n';
+  }
+
+  // A sentence with the marks of this terminal.
+  std::string said(std::string text) const {
+    if (marks_.ellipsis != kAscii.ellipsis) return text;
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kPlain = {
+        {{"\u201c", "\""}, {"\u201d", "\""}, {"\u2019", "'"}, {"\u2212", "-"}, {"\u00b1", "+-"}, {"\u2026", "..."}}};
+    for (const auto& [mark, plain] : kPlain) {
+      for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += plain.size()) {
+        text.replace(at, mark.size(), plain);
+      }
+    }
+    return text;
+  }
+
+  void answer() {
+    const ReportAnswer answer = report_answer(report_);
+    paragraph(said(answer.headline), kBold);
+    section();
+    if (answer.method) map_and_drops(answer_row(report_, *answer.method));
+    for (const AnswerVerdict& verdict : answer.verdicts) paragraph(said(verdict.text));
+    for (const Note& note : report_.notes) {
+      if (note.code == NoteCode::kNotTheAnswer) paragraph(clean_line(note_text(note, option_names_)));
+    }
+    if (const std::optional<AnswerRow> attention = attention_row(report_)) {
+      section();
+      map_and_drops(*attention, /*with_drops=*/false);
+    }
+  }
+
+  // In color if the text fits, and then with each drop below its token.
+  void map_and_drops(const AnswerRow& row, bool with_drops = true) {
+    if (row.values.empty()) return;
+    const ReportCheck* const check = with_drops ? answer_check(report_) : nullptr;
+    const internal::PaintOptions paint{.width = width_, .true_color = true_color_, .ellipsis = marks_.ellipsis};
+    const auto painted = color_ ? internal::painted_text(report_, row, check, paint) : std::nullopt;
+    if (!painted) {
+      paragraph(said(top_tokens_line(report_, row)));
+      if (check != nullptr) paragraph(said(internal::drops_line(report_, *check)));
+      return;
+    }
+    paragraph(row.title + (check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "") + ":",
+              kDim);
+    for (const std::string& line : *painted) out_ += line + "\n";
+  }
+
+  void notes() {
+    bool is_first = true;
+    for (const Note& note : report_.notes) {
+      if (note.code == NoteCode::kNotTheAnswer) continue;
+      if (std::exchange(is_first, false)) out_ += '\n';
+      paragraph("Note: " + clean_line(note_text(note, option_names_)));
+    }
+  }
+
   void check(const internal::CheckWords& words) {
     if (words.rows.empty()) return;
     out_ += '\n';
     paragraph(words.summary);
-    paragraph(words.drops);
     constexpr std::string_view kFirst = "ranks first";
     constexpr std::string_view kFalls = "falls by";
     std::size_t map = 0;
@@ -333,6 +391,7 @@ class TableWriter {
   const Report& report_;
   std::size_t width_;
   bool color_;
+  bool true_color_;
   OptionNames option_names_;
   const Marks& marks_;
   std::vector<std::size_t> layers_;  // shown, as positions in settings.layers

@@ -20,16 +20,19 @@ namespace attnflow {
 
 struct TableOptions {
   std::size_t width = 80;                          // cells of a terminal line; less than 40 counts as 40
-  bool color = false;                              // ANSI escape sequences
+  bool color = false;                              // ANSI escape sequences; the text is colored by the best map
   bool ascii = false;                              // bars and marks in ASCII; tokens keep their own characters
   OptionNames option_names = OptionNames::kShell;  // in notes
+  bool true_color = false;                         // 24-bit colors, otherwise the 256-color palette
 };
 
-// Lines: the model; the output token, the layer (the last of settings.layers, or up to kMostTableLayers of them) and
-// the settings; the predictions; for each layer and method the settings.top_k tokens with value and bar, side by side
-// where `width` allows, or that the output token carries no relevance there; the legend of marks; the methods'
-// agreement with blank-out; the weights on the referents, by layer; the certificates; the other notes. Every line ends
-// with "\n" and takes at most `width` cells.
+// Lines: the answer (report/report_answer.h): the headline; the text colored by the best map with the check's drops
+// below it, or in plain terminals and for long texts the top tokens of both; the verdicts; the paper's attention. Then
+// the model; the output token, the layer (the last of settings.layers, or up to kMostTableLayers of them) and the
+// settings; the predictions; for each layer and method the settings.top_k tokens with value and bar, side by side where
+// `width` allows, or that the output token carries no relevance there; the legend of marks; the check of all maps; the
+// weights on the referents, by layer; the certificates; the other notes. Every line ends with "\n" and takes at most
+// `width` cells.
 //
 // Marks: * after a special token, = before a value that ties with the one above, and a ring (d in ASCII) after a
 // degenerate flow value, which the first or last layer alone determines. Bars are relative to the method's longest.

@@ -188,6 +188,10 @@ TEST(TerminalTable, SmallReport) {
   report.notes = {Note("A note.")};
   // In full, to catch any change. Values: layer 2, row 0.
   EXPECT_EQ(terminal_table(report),
+            "positive, 75%\n"
+            "\n"
+            "rollout over attention: \u201ccats\u201d 0.65, \u201cThe\u201d 0.6\n"
+            "\n"
             "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
             "Output token 0 \"[CLS]\", from layer 2 down to the input. Mean over heads,\n"
             "  residual 0.5.\n"
@@ -272,7 +276,7 @@ TEST(TerminalTable, MarksWordsThatTheVocabularyLacks) {
   report.input.tokens[2].text = "[UNK]";
   report.input.tokens[2].unknown = true;
   const std::string table = terminal_table(report, {});
-  test::expect_parts(line_with(table, "cats"), {"cats? "});
+  test::expect_parts(line_with(table, "2 cats"), {"cats? "});
   test::expect_parts(table, {"? not in the model's vocabulary"});
   const std::string page = markdown_table(report);
   test::expect_parts(line_with(page, "| cats"), {"| cats ? |"});
@@ -363,7 +367,7 @@ TEST(TerminalTable, MissingRowsAndMethodsAndTexts) {
   const std::string two = terminal_table(report);
   test::expect_no_parts(two, {"rollout"});
   report.raw = report.flow = {};
-  EXPECT_EQ(terminal_table(report), "tiny (bert, 2 layers, 3 heads), 4 tokens\n");
+  EXPECT_EQ(terminal_table(report), "Output token 1, \u201cThe\u201d\n\ntiny (bert, 2 layers, 3 heads), 4 tokens\n");
   report = small_report();
   report.input.text.clear();
   for (InputToken& token : report.input.tokens) token = {};
@@ -386,9 +390,13 @@ TEST(MarkdownTable, SmallReport) {
   report.notes = {Note("A *note* about | pipes.")};
   EXPECT_EQ(
       markdown_table(report),
-      "# tiny (bert, 2 layers, 3 heads), 4 tokens\n"
+      "# Output token 0, \u201c\\[CLS\\]\u201d\n"
       "\n"
       "> The cats\n"
+      "\n"
+      "rollout over attention: \u201ccats\u201d 0.65, \u201cThe\u201d 0.6\n"
+      "\n"
+      "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
       "\n"
       "Mean over heads, residual 0.5.\n"
       "\n"

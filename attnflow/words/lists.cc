@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnflow/words/numbers.h"
+
 namespace attnflow::internal {
 
 std::string listed(std::vector<std::string> parts, std::string_view last_word) {
@@ -14,12 +16,12 @@ std::string listed(std::vector<std::string> parts, std::string_view last_word) {
   return fmt::format("{} {} {}", fmt::join(parts, ", "), last_word, last);
 }
 
-std::string first_few(std::vector<std::string> parts) {
+std::string first_few(std::vector<std::string> parts, std::optional<std::size_t> total) {
   constexpr std::size_t kMost = 3;
-  if (parts.size() > kMost) {
-    const std::string more = fmt::format("{} more", parts.size() - (kMost - 1));
-    parts.resize(kMost - 1);
-    parts.push_back(more);
+  const std::size_t all = total.value_or(parts.size());
+  if (all > kMost + 1 || all > parts.size()) {
+    parts.resize(std::min(parts.size(), kMost));
+    parts.push_back(counted(all - parts.size(), "other"));
   }
   return listed(std::move(parts));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,8 @@ namespace attnflow::internal {
 // "a", "a and b", "a, b and c"; or, with another last word, "a, b or c". `parts` is not empty.
 std::string listed(std::vector<std::string> parts, std::string_view last_word = "and");
 
-// The same, or "a, b and 8 more" if there are more than three.
-std::string first_few(std::vector<std::string> parts);
+// The same for up to four; of more, "a, b, c and 8 others". `parts` may be the first of `total`.
+std::string first_few(std::vector<std::string> parts, std::optional<std::size_t> total = {});
 
 // Ascending numbers, with each run of consecutive ones as its first and last joined by `to`, including spaces: with "
 // to ", {1, 2, 3, 6} becomes "1 to 3" and "6".

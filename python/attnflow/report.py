@@ -22,9 +22,10 @@ Path = str | PathLike[str]
 
 
 class Figure(TypedDict, total=False):
-    """Options of a figure; `view` is `--view` of `attnflow explain`."""
+    """Options of a figure; `view` is `--view` of `attnflow explain`: without it, the answer where a prediction was
+    explained, otherwise the overview."""
 
-    view: Literal["overview", "graph", "heatmap", "strip", "matrix", "referents"]
+    view: Literal["answer", "overview", "graph", "heatmap", "strip", "matrix", "referents"]
     output_token: int | None
     layers: Sequence[int]  # as their mean; none: the last
     method: str | Sequence[str]
@@ -417,7 +418,7 @@ def _figure_options(figure: Figure) -> tuple[Any, Any]:
     width = figure.get("width", 900.0)
     try:
         options = _figures.Options(
-            view=figure.get("view", "overview"),
+            view=figure.get("view"),
             output_token=figure.get("output_token"),
             layers=list(figure.get("layers", ())),
             methods=given.split(",") if isinstance(given, str) else list(given),

@@ -1,4 +1,5 @@
 // The extension module attnflow._figures, imported with the first picture of a report: it needs pango and cairo.
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
@@ -22,16 +23,15 @@ namespace {
 
 namespace nb = nanobind;
 
-FigureOptions figure_options(const std::string& view, std::optional<std::size_t> output_token,
+FigureOptions figure_options(const std::optional<std::string>& view, std::optional<std::size_t> output_token,
                              const std::vector<std::size_t>& layers, const std::vector<std::string>& methods,
                              const std::string& width, double font_size, bool notes) {
   FigureOptions options;
-  const std::optional<FigureView> found = figure_view_from_name(view);
-  if (!found) {
+  if (view) options.view = figure_view_from_name(*view);
+  if (view && !options.view) {
     throw Error(ErrorKind::kUsage,
-                "--view: expected overview, graph, heatmap, strip, matrix or referents, found '" + view + "'");
+                fmt::format("--view: expected one of {}, found '{}'", fmt::join(figure_view_names(), ", "), *view));
   }
-  options.view = *found;
   options.output_token = output_token;
   options.layers = layers;
   if (!methods.empty()) options.methods = parse_methods(methods);
@@ -57,7 +57,7 @@ NB_MODULE(_figures, module) {
   using namespace attnflow::python;
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<FigureOptions>(module, "Options")
-      .def(nb::new_(&figure_options), nb::arg("view"), nb::arg("output_token").none(), nb::arg("layers"),
+      .def(nb::new_(&figure_options), nb::arg("view").none(), nb::arg("output_token").none(), nb::arg("layers"),
            nb::arg("methods"), nb::arg("width"), nb::arg("font_size"), nb::arg("notes"));
   module.def(
       "svg", [](const Report& report, const FigureOptions& options) { return attnflow::figure_svg(report, options); },

@@ -340,7 +340,7 @@ describe("colours", () => {
   });
 
   test("blue on a light page is that of figures", () => {
-    // From scale_color (attnflow/draw/color_scale.cc); d3's white differs a little.
+    // From scale_color (attnflow/report/color_scale.cc); d3's white differs a little.
     const figures: [number, string][] = [
       [0, "#f7fbff"],
       [16, "#eaf3fb"],

@@ -185,6 +185,7 @@ class TextExplanation {
     ModelGraph made = model_graph(model_, input_,
                                   {.mixing = question_.settings,
                                    .keep_attention = options_.keep_attention,
+                                   .beside = attention_beside(),
                                    .tokens = n,
                                    .in_chunks = info.causal,
                                    .threads = options_.threads,
@@ -197,6 +198,7 @@ class TextExplanation {
                                     return report_.target;
                                   });
     report_.attention = std::move(made.attention);
+    keep_attention_row(report_, made.attention_row, groups_);
     note_negative_share(report_.notes, made.negative_share, report_.target);
     fill_report(report_, GraphSource(std::move(made.graph), info.causal), question_, options_);
     add_scores();
@@ -204,6 +206,16 @@ class TextExplanation {
 
  private:
   std::size_t shown() const { return question_.settings.output_token; }
+
+  // The row of the output token, or of its word.
+  DescendingQuestion attention_beside() const {
+    const auto has_output = [this](const auto& group) {
+      return std::find(group.begin(), group.end(), shown()) != group.end();
+    };
+    return {.tokens = *std::find_if(groups_.begin(), groups_.end(), has_output),
+            .top = question_.settings.layers.back(),
+            .start_layer = options_.settings.start_layer};
+  }
 
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   void take(const ModelOutput& output) {

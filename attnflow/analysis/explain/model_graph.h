@@ -14,12 +14,15 @@
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/model.h"
+#include "attnflow/rollout/descending_rollout.h"
 
 namespace attnflow {
 
 struct ModelGraphQuestion {
   const ResolvedMixing& mixing;
   bool keep_attention = false;
+  // Rollout over attention that a pass back shows beside its own matrices; none without tokens.
+  DescendingQuestion beside = {};
   std::size_t tokens = 0;
   bool in_chunks = false;  // as decoders hand their layers over
   std::size_t threads = 0;
@@ -33,6 +36,7 @@ struct ModelGraph {
   AttentionGraph graph;
   Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
   std::optional<double> negative_share;  // as TargetGraph::negative_share
+  std::vector<double> attention_row;     // ModelGraphQuestion::beside, if there was a pass back
 };
 
 // `target_of`: from ModelOutput to std::optional<ReportTarget>; called once, after the model has run, and must give one
@@ -75,8 +79,12 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     if (question.keep_attention) result.attention = kept.weights();
   }
   if (mixing.has_target()) {
+    DescendingRollout beside(question.beside);
+    const bool has_row = !question.beside.tokens.empty();
     TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token,
-                                     question.phases ? question.phases("layers passed back") : ProgressFunction());
+                                     question.phases ? question.phases("layers passed back") : ProgressFunction(),
+                                     has_row ? &beside : nullptr);
+    if (has_row) result.attention_row = beside.take();
     result.graph = std::move(found.graph);
     result.negative_share = found.negative_share;
   }

@@ -171,6 +171,9 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   ModelGraph made = model_graph(model, prepared.input,
                                 {.mixing = question.settings,
                                  .keep_attention = options.keep_attention,
+                                 .beside = {.tokens = {shown},
+                                            .top = question.settings.layers.back(),
+                                            .start_layer = options.settings.start_layer},
                                  .tokens = n,
                                  .threads = options.threads,
                                  .stop_token = options.stop_token,
@@ -184,6 +187,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                   return report.target;
                                 });
   report.attention = std::move(made.attention);
+  keep_attention_row(report, made.attention_row, single_tokens(n));
   note_negative_share(report.notes, made.negative_share, report.target);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   if (predicted) add_scores(report, model, processor, prepared.input, *predicted, options);

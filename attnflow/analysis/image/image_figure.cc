@@ -12,7 +12,7 @@
 #include "attnflow/image/encode_png.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/image/resize.h"
-#include "attnflow/report/report_check.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/words/numbers.h"
 
@@ -212,7 +212,7 @@ PicturePage image_page(const Report& report, const ImageFigureOptions& options) 
   const std::string token = display_text(report.input, maps.output());
   const bool is_patch = report.input.tokens[maps.output()].role == "patch";
   page.subtitles.push_back(fmt::format("Attribution for {}.", is_patch ? "the patch in " + token : token));
-  page.notes = internal::note_paragraphs(report);
+  page.notes = note_paragraphs(report);
 
   std::vector<Method> methods;  // that aggregate
   std::vector<Method> scored;   // the others

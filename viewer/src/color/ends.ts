@@ -12,7 +12,7 @@ export interface Ends {
   signed?: true;
 }
 
-/** Whether a token may be an attention sink, whose large values mean little; as in figures (draw/color_scale.h). */
+/** Whether a token may be an attention sink, whose large values mean little; as in figures (report/color_scale.h). */
 export const isSink = ({ model, tokens }: Report, token: number) =>
   tokens[token].special || (model.causal && token === 0);
 

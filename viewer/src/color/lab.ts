@@ -1,4 +1,4 @@
-// Straight lines between colors in CIE L*a*b* with white D65, as in attnflow/draw/color_scale.cc. d3 uses white D50,
+// Straight lines between colors in CIE L*a*b* with white D65, as in attnflow/report/color_scale.cc. d3 uses white D50,
 // which makes channels differ by one step here and there.
 import { rgb } from "d3-color";
 

@@ -1,4 +1,4 @@
-#include "attnflow/draw/color_scale.h"
+#include "attnflow/report/color_scale.h"
 
 #include <gtest/gtest.h>
 

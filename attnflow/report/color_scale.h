@@ -8,7 +8,8 @@
 #include <limits>
 #include <optional>
 
-#include "attnflow/draw/canvas.h"
+#include "attnflow/report/color.h"
+#include "attnflow/report/report_scores.h"
 
 namespace attnflow::internal {
 
@@ -41,6 +42,9 @@ struct ColorScale {
   Color color(double value) const;
   bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }
 };
+
+// For the drops of a check: both ends are the largest one.
+ColorScale scale_of_drops(const ReportCheck& check);
 
 // Collects a panel's values to choose an informative top. Attention has sinks: special tokens, a decoder's first token
 // and, if rows share a scale, the output tokens themselves. If the largest of those (`aside`) is more than twice the

@@ -1,4 +1,4 @@
-#include "attnflow/draw/color_scale.h"
+#include "attnflow/report/color_scale.h"
 
 #include <algorithm>
 #include <array>
@@ -52,13 +52,13 @@ Color to_color(const Lab& lab) {
 }
 
 // Adjacent entries differ by at most one or two steps per channel.
-constexpr std::size_t kSteps = 256;
+constexpr std::size_t kColorSteps = 256;
 
 template <typename Colors>
-std::array<Color, kSteps> make_table(const Colors& colors) {
-  std::array<Color, kSteps> table;
-  for (std::size_t i = 0; i < kSteps; ++i) {
-    const double position = static_cast<double>(i) / (kSteps - 1) * static_cast<double>(colors.size() - 1);
+std::array<Color, kColorSteps> make_table(const Colors& colors) {
+  std::array<Color, kColorSteps> table;
+  for (std::size_t i = 0; i < kColorSteps; ++i) {
+    const double position = static_cast<double>(i) / (kColorSteps - 1) * static_cast<double>(colors.size() - 1);
     const auto below = std::min(static_cast<std::size_t>(position), colors.size() - 2);
     const double share = position - static_cast<double>(below);
     const Lab from = to_lab(color_of(colors[below]));
@@ -72,15 +72,15 @@ std::array<Color, kSteps> make_table(const Colors& colors) {
 }  // namespace
 
 Color scale_color(double position) {
-  static const std::array<Color, kSteps> table = make_table(figures::kBlues);
+  static const std::array<Color, kColorSteps> table = make_table(figures::kBlues);
   const double clamped = std::clamp(position, 0.0, 1.0);
-  return table[static_cast<std::size_t>(std::lround(clamped * (kSteps - 1)))];
+  return table[static_cast<std::size_t>(std::lround(clamped * (kColorSteps - 1)))];
 }
 
 Color signed_color(double position) {
-  static const std::array<Color, kSteps> table = make_table(figures::kRedBlue);
+  static const std::array<Color, kColorSteps> table = make_table(figures::kRedBlue);
   const double clamped = 0.5 * (1.0 + std::clamp(position, -1.0, 1.0));
-  return table[static_cast<std::size_t>(std::lround(clamped * (kSteps - 1)))];
+  return table[static_cast<std::size_t>(std::lround(clamped * (kColorSteps - 1)))];
 }
 
 double luminance(Color color) {
@@ -120,6 +120,14 @@ ColorScale ScaleBuilder::scale(bool of_flow) const {
   if (scale.top <= 0.0 || largest <= kVisible * scale.top) scale.top = largest;
   if (largest > scale.top) scale.above = largest;
   if (of_flow && least_ > 0.0 && least_ < scale.top && least_ >= kClose * scale.top) scale.low = least_;
+  return scale;
+}
+
+ColorScale scale_of_drops(const ReportCheck& check) {
+  ScaleBuilder builder;
+  for (const CheckedToken& one : check.tokens) builder.add(std::abs(one.drop), false);
+  ColorScale scale = builder.scale();
+  scale.has_signs = true;
   return scale;
 }
 

@@ -1,0 +1,260 @@
+#include "attnflow/report/report_answer.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "attnflow/base/text_for_test.h"
+#include "attnflow/report/compact_json.h"
+#include "attnflow/report/report_for_test.h"
+#include "attnflow/report/report_generation_for_test.h"
+#include "attnflow/report/report_json.h"
+#include "attnflow/report/report_table.h"
+
+namespace attnflow::report_answer_test {
+namespace {
+
+using test::small_report;
+
+std::string headline(const Report& report) { return report_answer(report).headline; }
+
+ReportAgainst several(const std::vector<std::string>& labels) {
+  ReportAgainst against;
+  for (const std::string& label : labels) against.others.push_back({.label = label, .index = 1, .logit = 0.0});
+  return against;
+}
+
+// A prediction of the word that follows, at the output token.
+Report next_report() {
+  Report report = small_report();
+  report.output_token = 2;
+  report.predictions = {{"next", 2, {{"Angie", 0.634}, {"the", 0.1}, {"her", 0.05}, {"a", 0.01}, {"an", 0.004}}, {}}};
+  report.target = ReportTarget{.kind = "next", .label = "Angie", .index = 7, .logit = 3.0, .position = 2};
+  return report;
+}
+
+// Rollout and flow were checked.
+Report checked_report() {
+  Report report = next_report();
+  report.settings.mixing = Mixing::kRelevance;
+  report.check = ReportCheck{.quantity = "logit difference",
+                             .value = 3.2,
+                             .tokens = {{.token = 1, .drop = -0.25}, {.token = 2, .drop = 4.3, .spread = 0.5}},
+                             .maps = {{.method = Method::kRollout,
+                                       .layer = 2,
+                                       .rank_correlation = 0.7,
+                                       .compared = 7,
+                                       .first_token = 1,
+                                       .decisive_token = 2},
+                                      {.method = Method::kFlow,
+                                       .layer = 2,
+                                       .rank_correlation = 0.2,
+                                       .compared = 7,
+                                       .first_token = 2,
+                                       .decisive_token = 2}}};
+  return report;
+}
+
+TEST(Headline, NamesTheContrastOfAWord) {
+  Report report = next_report();
+  const std::string angie = "\u201cAngie\u201d, 63%";
+  EXPECT_EQ(headline(report), angie);
+  report.target->against = several({"the", "her", "a", "b", "c", "d", "e", "f", "g", "h"});
+  EXPECT_EQ(headline(report), angie + ", rather than \u201cthe\u201d, \u201cher\u201d, \u201ca\u201d and 7 others");
+  report.target->against = several({"the", "her", "a", "b"});
+  EXPECT_EQ(headline(report),
+            angie + ", rather than \u201cthe\u201d, \u201cher\u201d, \u201ca\u201d and \u201cb\u201d");
+  report.target->against = ReportAgainst{.label = "the", .index = 3};
+  EXPECT_EQ(headline(report), angie + ", rather than \u201cthe\u201d");
+  report.target->against = ReportAgainst{};
+  EXPECT_EQ(headline(report).substr(angie.size(), 14), ", rather than ");
+  report.target->label = "Yvette";  // asked for, and not among the choices
+  report.target->against.reset();
+  EXPECT_EQ(headline(report), "\u201cYvette\u201d");
+  report.predictions[0].candidates = {{"Yvette", 0.0004}};
+  EXPECT_EQ(headline(report), "\u201cYvette\u201d, 0.04%");
+  report.target.reset();  // a map of attention
+  EXPECT_EQ(headline(report), angie + ", rather than \u201cthe\u201d, \u201cher\u201d, \u201ca\u201d and others");
+  report.output_token = 1;  // nothing is predicted there
+  EXPECT_EQ(headline(report), "Output token 1, \u201cThe\u201d");
+  EXPECT_FALSE(answers_prediction(report));
+}
+
+TEST(Headline, HasAFormForEveryKindOfPrediction) {
+  Report report = small_report();
+  EXPECT_EQ(headline(report), "Output token 0, \u201c[CLS]\u201d");
+  report.input.tokens[0].text.clear();
+  EXPECT_EQ(headline(report), "Output token 0");
+
+  report.predictions = {{"classification", {}, {{"positive", 0.982}, {"negative", 0.018}}, {}}};
+  EXPECT_EQ(headline(report), "positive, 98%, rather than negative");
+  report.predictions[0].choices = {{"tabby, tabby cat", 0.9996}, {"dog", 0.0002}, {"fox", 0.0001}};
+  EXPECT_EQ(headline(report), "\u201ctabby, tabby cat\u201d, over 99.9%, rather than dog and fox");
+  report.settings.top_k = 3;  // there may be others
+  EXPECT_EQ(headline(report), "\u201ctabby, tabby cat\u201d, over 99.9%, rather than dog, fox and others");
+
+  report.predictions = {{"token-class", 2, {{"PER", 0.991}, {"O", 0.005}, {"LOC", 0.004}, {"ORG", 0.0}}, {}}};
+  report.output_token = 2;
+  EXPECT_EQ(headline(report), "\u201ccats\u201d: PER, 99.1%, rather than O, LOC and ORG");
+  report.target = ReportTarget{.kind = "class", .label = "LOC", .index = 2, .logit = 1.0, .position = 2};
+  report.target->against.emplace();
+  EXPECT_EQ(headline(report), "\u201ccats\u201d: LOC, 0.4%, rather than PER, O and ORG");
+
+  report.target.reset();
+  report.predictions = {{"masked", 2, {{"his", 0.5}, {"her", 0.4}}, {}}};
+  EXPECT_EQ(headline(report), "\u201chis\u201d, 50%, rather than \u201cher\u201d and others");
+
+  report.predictions = {{"answer", 2, {{"in Paris", 0.71}, {"Paris", 0.2}}, {}}};
+  report.target = ReportTarget{.kind = "answer", .label = "in", .index = 2, .logit = 1.0};
+  report.target->against.emplace();
+  EXPECT_EQ(headline(report), "Answer: \u201cin Paris\u201d, 71%, rather than other answers");
+  report.target->index = 1;
+  EXPECT_EQ(headline(report), "An answer that begins with \u201cin\u201d, rather than all others");
+
+  report.target.reset();
+  report.predictions = {{"embedding", {}, {}, {}}};
+  EXPECT_EQ(headline(report), "The embedding of the text");
+  report.predictions.clear();
+  report.input.tokens[2] = {"3,4", {}, {}, false, {}, 0, false, "patch"};
+  EXPECT_EQ(headline(report), "The patch in row 4, column 5");
+}
+
+TEST(Headline, IsOneSafeLineInAnyScript) {
+  Report report = next_report();
+  report.target->label = "a\nb\x1b[31m";
+  EXPECT_EQ(headline(report), "\u201ca\u240Ab\u241B[31m\u201d");
+  report.target->label = "\u0645\u0631\u062D\u0628\u0627";
+  EXPECT_EQ(headline(report), "\u201c\u0645\u0631\u062D\u0628\u0627\u201d");
+  report.target->label = "\U0001F468\u200D\U0001F469\u200D\U0001F467";
+  EXPECT_EQ(headline(report), "\u201c\U0001F468\u200D\U0001F469\u200D\U0001F467\u201d");
+  report.target->label = std::string(300, 'x');
+  EXPECT_EQ(headline(report), "\u201c" + std::string(47, 'x') + "\u2026\u201d");
+}
+
+TEST(Headline, OfAGenerationIsAboutTheChosenToken) {
+  Report report = test::small_generation();
+  EXPECT_EQ(headline(report), "\u201chot\u201d, 62%, rather than \u201c a\u201d and others");
+  report.output_token = 5;
+  report.generation->tokens[1].target = ReportTarget{.kind = "next", .label = ".", .index = 12, .logit = 1.0};
+  report.generation->tokens[1].target->against = several({"!", "?"});
+  EXPECT_EQ(headline(report), "\u201c.\u201d, 25%, rather than \u201c!\u201d and \u201c?\u201d");
+  EXPECT_EQ(answer_check(report), nullptr);
+  report.generation->tokens[1].check.emplace();
+  EXPECT_EQ(answer_check(report), &*report.generation->tokens[1].check);
+}
+
+TEST(BestMap, IsTheOneThatTheCheckAgreesWith) {
+  Report report = checked_report();
+  ASSERT_TRUE(report.check);
+  std::vector<MapCheck>& maps = report.check->maps;
+  EXPECT_EQ(best_map(report), Method::kFlow);  // its top token is right
+  maps[0].first_token = 2;
+  EXPECT_EQ(best_map(report), Method::kRollout);  // so is that of rollout, and its order
+  maps[0].rank_correlation = maps[1].rank_correlation;
+  EXPECT_EQ(best_map(report), Method::kFlow);  // leads over relevance
+  report.settings.mixing = Mixing::kAttention;
+  EXPECT_EQ(best_map(report), Method::kRollout);
+  report.check.reset();
+  EXPECT_EQ(best_map(report), Method::kRollout);
+  report.raw = report.rollout = report.flow = {};
+  EXPECT_EQ(best_map(report), std::nullopt);
+  EXPECT_EQ(report_answer(report).map, "");
+}
+
+TEST(BestMap, IsNamedWithItsLayersUnlessItSpansTheModel) {
+  Report report = small_report();
+  EXPECT_EQ(map_title(report, Method::kFlow), "flow over attention");
+  EXPECT_EQ(map_title(report, Method::kRaw), "raw attention, layer 2");
+  EXPECT_EQ(map_title(report, Method::kBlankOut), "blank-out");
+  report.settings.start_layer = 1;
+  EXPECT_EQ(map_title(report, Method::kRollout), "rollout over attention, layer 2");
+  report.settings.start_layer = 0;
+  report.model.layers = 3;
+  EXPECT_EQ(map_title(report, Method::kRollout), "rollout over attention, layers 1-2");
+}
+
+TEST(Answer, HasTwoVerdictsOnTheBestMap) {
+  Report report = checked_report();
+  const ReportAnswer answer = report_answer(report);
+  EXPECT_EQ(answer.map, "flow over relevance");
+  ASSERT_EQ(answer.verdicts.size(), 2U);
+  EXPECT_EQ(answer.verdicts[0].question, "top");
+  EXPECT_EQ(answer.verdicts[0].level, "strong");
+  EXPECT_EQ(answer.verdicts[0].text,
+            "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from 3.20.");
+  EXPECT_EQ(answer.verdicts[1].question, "order");
+  EXPECT_EQ(answer.verdicts[1].level, "none");
+  report.check->maps[1].compared = 3;
+  EXPECT_EQ(report_answer(report).verdicts[1].level, "unknown");
+  report.check->maps[1].compared = 7;
+  report.check->maps[1].rank_correlation = 0.4;
+  EXPECT_EQ(report_answer(report).verdicts[1].level, "weak");
+}
+
+TEST(Answer, IsInDocumentsAndReadAgain) {
+  Report report = checked_report();
+  report.attention_rollout = Tensor<double>({1, 4}, {0.5, 0.25, 0.125, 0.125});
+  const ReportAnswer answer = report_answer(report);
+  for (const std::string& text : {report_to_json(report), compact_report_json(report, {.exact_bytes = 0})}) {
+    const nlohmann::json document = nlohmann::json::parse(text);
+    EXPECT_EQ(document.at("answer").at("headline"), answer.headline);
+    EXPECT_EQ(document.at("answer").at("method"), "flow");
+    EXPECT_EQ(document.at("answer").at("map"), "flow over relevance");
+    ASSERT_EQ(document.at("answer").at("verdicts").size(), 2U);
+    for (std::size_t v = 0; v < 2; ++v) {
+      const nlohmann::json& verdict = document.at("answer").at("verdicts").at(v);
+      EXPECT_EQ(verdict.at("question"), answer.verdicts[v].question);
+      EXPECT_EQ(verdict.at("level"), answer.verdicts[v].level);
+      EXPECT_EQ(verdict.at("text"), answer.verdicts[v].text);
+    }
+    const Report read = report_from_json(text);
+    EXPECT_EQ(report_answer(read).headline, answer.headline);
+    EXPECT_EQ(read.attention_rollout, report.attention_rollout);
+  }
+  test::expect_field_refused(report, "/arrays/attention_rollout/shape", {4}, "attention_rollout");
+}
+
+TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
+  Report report = checked_report();
+  report.notes = {Note("Another.")};
+  const std::string lead =
+      "\u201cAngie\u201d, 63%\n"
+      "\n"
+      "flow over relevance: \u201ccats\u201d 0.33, \u201cThe\u201d 0.305\n"
+      "Without each token, the logit difference (3.20) falls by: \u201ccats\u201d 4.30, \u201cThe\u201d\n"
+      "  \u22120.250.\n"
+      "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from\n"
+      "  3.20.\n"
+      "Don\u2019t rely on the order of the others (rank correlation with the check 0.20).\n"
+      "\n"
+      "tiny (bert, ";
+  const std::string table = terminal_table(report);
+  EXPECT_EQ(table.substr(0, lead.size()), lead);
+  EXPECT_EQ(table.find("falls by 4.30", lead.size()), std::string::npos);
+
+  report.attention_rollout = Tensor<double>({1, 4}, {0.5, 0.25, 0.125, 0.125});
+  test::expect_parts(terminal_table(report),
+                     {"check 0.20).\n\nrollout over attention: \u201cThe\u201d 0.25, \u201ccats\u201d 0.125\n\ntiny"});
+  test::expect_parts(markdown_table(report),
+                     {"# \u201cAngie\u201d, 63%\n\n> The cats\n\nflow over relevance: \u201ccats\u201d 0.33",
+                      "\n\nRight top token: ", "\n\nrollout over attention: "});
+  const std::vector<std::string> paragraphs = note_paragraphs(report);
+  ASSERT_EQ(paragraphs.size(), 2U);
+  EXPECT_TRUE(paragraphs[0].starts_with("Check: each token was blanked. By flow over relevance: Right top token: "));
+}
+
+TEST(AttentionRow, SetsASinkAside) {
+  Report report = checked_report();
+  EXPECT_FALSE(attention_row(report));
+  report.attention_rollout = Tensor<double>({1, 4}, {0.6, 0.2, 0.1, 0.1});
+  EXPECT_FALSE(attention_row(report)->first_aside);
+  report.model.causal = true;
+  EXPECT_TRUE(attention_row(report)->first_aside);
+  report.attention_rollout(0, 0) = 0.4;  // no more than twice the next
+  EXPECT_FALSE(attention_row(report)->first_aside);
+}
+
+}  // namespace
+}  // namespace attnflow::report_answer_test
