@@ -59,13 +59,6 @@ CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& nam
       ->capture_default_str();
 }
 
-std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
-  std::vector<Mixing> mixings;
-  if (names == std::vector<std::string>{"all"}) return mixings;
-  for (const std::string& name : names) mixings.push_back(parse_mixing(name));
-  return mixings;
-}
-
 void OptionArgument::add(CLI::App* command, const OptionInfo& option, OptionValue value, const char* help) {
   value_ = std::move(value);
   const std::string name = fmt::format("{}{}--{}", option.letter == nullptr ? "" : option.letter,

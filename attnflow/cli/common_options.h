@@ -88,8 +88,6 @@ template <typename Owner>
 
 // Adds --mixing for evaluations of several: a comma-separated list, or all.
 CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names);
-// Empty for all, meaning those that the model supports. Throws Error(kUsage) for an unknown mixing.
-std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
 
 // `more` continues the help for threads.
 void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device);

@@ -15,6 +15,7 @@
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -181,7 +182,7 @@ void add_evaluate_command(CLI::App& app) {
   command->footer(
       "Which task?\n  agreement  a model that predicts verb number; the built-in model does, so nothing else is "
       "needed\n  sentiment  a sentiment classifier, with labeled sentences\n  sentences  any other classifier, with "
-      "your own file\n  evidence   a language model, with sentences in which the deciding word is marked\n  image      "
+      "your own file\n  evidence   a language model or classifier, with texts whose deciding word is known\n  image      "
       "a vision model, with images: which patches does the class depend on?\nSee 'attnflow evaluate TASK --help' for a "
       "task's options, and docs/evaluate.md for a worked example.");
 

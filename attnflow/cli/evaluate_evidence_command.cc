@@ -1,4 +1,4 @@
-// attnflow evaluate evidence: which method finds the word that determines a language model's prediction?
+// attnflow evaluate evidence: which method finds the word that decides a prediction?
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -70,14 +71,16 @@ void add_evidence_task(CLI::App& evaluate) {
   EvidenceOptions& options = arguments->options;
   options.scores = {"blank-out"};
   CLI::App* task =
-      evaluate.add_subcommand("evidence", "Language model: how high does each method rank the deciding word?");
-  task->add_option("--model", arguments->model,
-                   "GGUF file, or folder of a Hugging Face decoder or masked language model")
+      evaluate.add_subcommand("evidence", "How high does each method rank the word that decides a prediction?");
+  task->add_option(
+          "--model", arguments->model,
+          "GGUF file, folder of a Hugging Face decoder, masked language model or text classifier, or a built-in model")
       ->required()
       ->type_name("FILE.gguf|DIR");
   task->add_option("--data", arguments->data,
                    "File with the columns text (with the model's mask token; for decoders, what comes before the word "
-                   "to predict), evidence and, if known, good and bad (or BLiMP's column names plus target)")
+                   "to predict), evidence and, if known, good and bad: words, or classes of a classifier (or BLiMP's "
+                   "column names plus target)")
       ->required()
       ->type_name("FILE.csv");
   add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
@@ -86,8 +89,8 @@ void add_evidence_task(CLI::App& evaluate) {
   add_whole_number(task, "--seed", options.seed, "Random seed for sampling and resampling");
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");
   comma_list(task->add_option("--scores", options.scores,
-                              "Other scores to rank by: blank-out, check (a decoder's: tokens replaced by what could "
-                              "have stood there), gradient, gradient-x-input, attnlrp, logit, alti-logit, "
+                              "Other scores to rank by: blank-out, check (tokens replaced by what could have stood "
+                              "there), gradient, gradient-x-input, attnlrp, logit, alti-logit, "
                               "integrated-gradients; comma-separated"))
       ->capture_default_str();
   add_unused_weights_option(task, arguments->allow_unused_weights);

@@ -11,6 +11,7 @@
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"

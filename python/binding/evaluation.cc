@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
-#include "attnflow/attribution/mixings.h"
+#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/settings.h"
 #include "python/binding/options.h"
 #include "python/binding/text_model.h"

@@ -196,11 +196,11 @@ ModelGenerateOptions read_generation_options(const nb::dict& given) {
 }
 
 std::vector<DescribedOption> described_options(const std::string& asks) {
-  const OptionUse use = asks == "attribute" ? kForArrays
-                        : asks == "values"  ? kForValues
-                        : asks == "explain" ? kForModels
+  const OptionUse use = asks == "attribute"  ? kForArrays
+                        : asks == "values"   ? kForValues
+                        : asks == "explain"  ? kForModels
                         : asks == "evaluate" ? kForEvidence
-                                            : kForGenerations;
+                                             : kForGenerations;
   std::vector<DescribedOption> all;
   const auto describe = [&](const auto& table, const auto& owner) {
     for (const auto& option : table) {

@@ -123,6 +123,13 @@ std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<co
   return result;
 }
 
+std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
+  std::vector<Mixing> mixings;
+  if (names == std::vector<std::string>{"all"}) return mixings;
+  for (const std::string& name : names) mixings.push_back(parse_mixing(name));
+  return mixings;
+}
+
 void check_mixings(std::span<const Mixing> mixings) {
   for (const Mixing mixing : mixings) {
     if (mixing == Mixing::kAuto) {

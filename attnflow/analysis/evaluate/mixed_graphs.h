@@ -50,6 +50,9 @@ Tensor<float> token_logits(TextModel& model, const TextInput& input, std::size_t
 
 std::vector<Settings> settings_of_mixings(const Settings& settings, std::span<const Mixing> mixings);
 
+// Empty for all, meaning those that the model supports. Throws Error(kUsage) for an unknown mixing.
+std::vector<Mixing> parse_mixings(const std::vector<std::string>& names);
+
 // Throws Error(kUsage) for auto and for repeated mixings.
 void check_mixings(std::span<const Mixing> mixings);
 
