@@ -13,7 +13,8 @@ from attnflow import _core, data
 from attnflow.attribution import attribute, flow, raw, rollout
 from attnflow.capture import Captured as Captured
 from attnflow.capture import capture
-from attnflow.comparison import Comparison, compare
+from attnflow.comparison import Comparison as Comparison
+from attnflow.comparison import compare
 from attnflow.errors import Error
 from attnflow.evaluation import Evaluation as Evaluation
 from attnflow.evaluation import evaluate
@@ -28,7 +29,6 @@ from attnflow.report import Report
 __version__ = _core.version()
 
 __all__ = [
-    "Comparison",
     "Error",
     "LayerParts",
     "Report",
