@@ -65,6 +65,7 @@ bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& i
   const OutputToken& asked = settings.output_token;
   if (at == PredictsAt::kNowhere || asked.kind == Kind::kAll) return false;
   if (at == PredictsAt::kAnyToken) return true;
+  if (at == PredictsAt::kAllTokens) return asked.kind == Kind::kAuto;
   const bool causal = at == PredictsAt::kLastToken;
   if (at == PredictsAt::kAnswer || causal) {
     if (asked.kind == Kind::kAuto) return true;

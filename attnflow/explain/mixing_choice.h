@@ -30,7 +30,8 @@ inline constexpr double kWorkOfOne = 6e12;
 inline constexpr double kWorkOfMany = 1e12;
 
 // The token where a model makes its prediction. At any other token, only the token's state can be explained.
-enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer };
+// kAllTokens: from all of them together.
+enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer, kAllTokens };
 
 // Whether the model predicts something at the requested output token. `last`: the position where a decoder predicts the
 // text's class or the next token. Throws Error(kUsage) for a token that the input does not have.

@@ -284,7 +284,8 @@ std::string model_line(const Report& report) {
   line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
-  const std::size_t tokens = report.input.tokens.size();
+  std::size_t tokens = report.input.tokens.size();
+  if (tokens > 0 && report.input.tokens.back().role == "mean") --tokens;  // the model has no such token
   if (!report.generation) return line + internal::counted(tokens, "token");
   const std::size_t source = source_tokens(report);
   return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
@@ -304,6 +305,7 @@ std::string picture_line(const Report& report) {
 std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes) {
   constexpr std::size_t kMaxCells = 48;
   if (!target) return "";
+  if (target->kind == "embedding") return target->label;
   const auto quoted = [&](const std::string& label) {
     return quotes.open + shorten(clean_line(label), kMaxCells, "...") + quotes.close;
   };
@@ -320,6 +322,11 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   for (const ReportOther& other : against.others) labels.push_back(quoted(other.label));
   if (against.index) labels = {quoted(against.label)};
   return title + " rather than " + internal::first_few(labels);
+}
+
+std::string target_quantity(const ReportTarget& target) {
+  if (target.kind == "embedding") return "cosine similarity";
+  return target.against ? "logit difference" : "logit";
 }
 
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
@@ -360,7 +367,7 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
     parts.push_back(mixing_title(settings, report.target));
     if (report.target) {
       parts.back() +=
-          fmt::format(" ({} {:.4g})", report.target->against ? "logit difference" : "logit", report.target->value());
+          fmt::format(" ({} {:.4g})", target_quantity(*report.target), report.target->value());
     }
   } else {
     parts.push_back(setting_words("heads", to_text(settings.heads)));
@@ -419,6 +426,9 @@ std::vector<std::string> prediction_lines(const Report& report) {
                           clean_line(display_text(report.input, *prediction.position)));
     } else if (prediction.kind == "answer") {
       title = "Answer";
+    } else if (prediction.kind == "embedding") {
+      const bool is_mean = prediction.position && report.input.tokens.at(*prediction.position).role == "mean";
+      lines.push_back(is_mean ? "Embedding: the mean of all tokens' states" : "Embedding: the first token's state");
     } else if (prediction.position) {
       title = fmt::format("Prediction for the mask at position {}", *prediction.position);
     }

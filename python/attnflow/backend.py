@@ -38,8 +38,8 @@ from attnflow.text import (
 )
 from attnflow.walk import modules, parameters
 
-# Kind, label, others, position.
-Target = tuple[str, int, list[int], int | None]
+# Kind, label, others, position, direction.
+Target = tuple[str, int, list[int], int | None, list[float]]
 
 # Limits for one batch: tokens, numbers in its logits, and numbers in the attention or the inputs of all layers.
 _TOKENS = 4096
@@ -65,6 +65,7 @@ class Info:
     norms_after: bool
     head: str
     labels: list[str]
+    pooling: str  # of an embedding: mean, cls, or one that is not known
     classifies_first_token: bool
     multi_label: bool
     padding: int | None
@@ -167,14 +168,16 @@ class Backend:
         asked: dict[str, Any],
         facts: dict[str, Any],
         own: OwnHead | None = None,
+        pooling: str = "mean",
     ) -> None:
-        self.model, self.tokenizer, self.parts, self.asked, self.facts, self.own = (
+        self.model, self.tokenizer, self.parts, self.asked, self.facts, self.own, self.pooling = (
             model,
             tokenizer,
             parts,
             asked,
             facts,
             own,
+            pooling,
         )
         self.is_joint = is_encoder_decoder(model)
         self.head = head_of(model) if own is None else "classification"
@@ -188,7 +191,7 @@ class Backend:
         """The same with other facts."""
         if facts == self.facts:
             return self
-        return Backend(self.model, self.tokenizer, self.parts, self.asked, facts, self.own)
+        return Backend(self.model, self.tokenizer, self.parts, self.asked, facts, self.own, self.pooling)
 
     # The library reads these once.
 
@@ -207,8 +210,9 @@ class Backend:
             max_tokens=2**31 if self.is_joint else positions(model) or 2**31,
             causal=self._is_causal(),
             norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
-            head=self.head or "none",
+            head="none" if self.head is None or (self.head == "embedding" and self._is_causal()) else self.head,
             labels=self._labels() if self._has_classes else [],
+            pooling=self.pooling,
             classifies_first_token=self._reads_first_token(),
             multi_label=self.own is None and self._has_classes and config.problem_type == "multi_label_classification",
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
@@ -239,6 +243,11 @@ class Backend:
             what = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
             raise Error(f"head: expected a function that gives logits [text, class], found {what}")
         return found
+
+    def _embedding(self, output: Any) -> Any:
+        """[text, hidden]: the mean of each text's states, or the first. Texts have no padding here."""
+        states = output.last_hidden_state
+        return states[:, 0] if self.pooling == "cls" else states.mean(1)
 
     def _joint(self) -> tuple[int, int, int]:
         encoder, decoder = declared_layers(self.model)
@@ -422,6 +431,8 @@ class Backend:
             return numbers(torch.stack([output.start_logits[0], output.end_logits[0]]))
         if self.own is not None:
             return numbers(self._class_logits(output)[0])
+        if self.head == "embedding":
+            return numbers(self._embedding(output)[0])
         logits = getattr(output, "logits", None)
         dimensions = 2 if self.head == "classification" else 3
         if logits is None or logits.dim() != dimensions:
@@ -535,6 +546,8 @@ class Backend:
             logits = output.start_logits
         elif self.head == "classification":
             logits = self._class_logits(output)
+        elif self.head == "embedding":
+            logits = self._embedding(output)
         else:
             logits = output.logits[:, -1 if position is None else position - self.source]
         return [numbers(row) for row in logits]
@@ -616,7 +629,7 @@ class Backend:
         if made is None or not same_inputs(made.ids, [text.ids for text in texts]) or made.by_rules != by_rules:
             made = self._pass_over(texts, by_rules)
         self._watches = False  # what follows runs other inputs, or none
-        _, row = made.backward(partial(self._score_of_each, texts=texts))
+        _, row = made.backward(partial(self._score_of_each, texts=texts, by_rules=by_rules))
         wide = []
         for place, text in enumerate(texts):
             count = self._count(text.ids)
@@ -633,10 +646,12 @@ class Backend:
                         text.give(self._confirm, weights[None], layer.number)
                     text.give(text.sink.layer, layer.number, *map(numbers, (weights, *others)))
 
-    def _score_of_each(self, output: Any, texts: Sequence[Asked]) -> Any:
+    def _score_of_each(self, output: Any, texts: Sequence[Asked], by_rules: bool) -> Any:
         """The sum of the texts' scores, none of which depends on another text."""
         outputs = self._outputs(output, texts)
-        return sum(self._score(own, text.target) for own, text in zip(outputs, texts, strict=True) if text.target)
+        return sum(
+            self._score(own, text.target, by_rules) for own, text in zip(outputs, texts, strict=True) if text.target
+        )
 
     def input_gradient(
         self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
@@ -647,14 +662,18 @@ class Backend:
                 "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
             )
         made = self._pass_over([Asked(ids, types)], by_rules, embedding)
-        value, row = made.backward(partial(self._score, target=target))
+        value, row = made.backward(partial(self._score, target=target, by_rules=by_rules))
         with closing(made.layers(row)) as layers:
             for _ in layers:
                 pass
         return value, *map(numbers, made.lowest)
 
-    def _score(self, output: Any, target: Target) -> Any:
-        kind, label, others, position = target
+    def _score(self, output: Any, target: Target, by_rules: bool) -> Any:
+        kind, label, others, position, direction = target
+        if kind == "cosine":
+            vector = self._embedding(output)[0].float()
+            length = vector.norm()
+            return (vector * vector.new_tensor(direction)).sum() / (length.detach() if by_rules else length)
         if self.head == "answer":
             logits = output.start_logits[0]
         elif self.head == "classification":

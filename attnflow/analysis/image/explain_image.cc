@@ -178,10 +178,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .phases = options.phases},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
-                                  if (!explains && !checks) return std::optional<ReportTarget>();
+                                  if (!explains && !checks) return std::optional<ScoreTarget>();
                                   predicted = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
                                   if (explains) report.target = predicted;
-                                  return report.target;
+                                  return std::optional(score_target(*predicted));
                                 });
   report.attention = std::move(made.attention);
   note_negative_share(report.notes, made.negative_share, report.target);
