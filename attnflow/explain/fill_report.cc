@@ -325,12 +325,9 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   const bool one_row = options.only_output_token;
   const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
   // A row of rollout multiplied from the other end would round differently, so it is taken from the full product.
-  const TokenGroups words = fill_arrays(report, source, &source.graph(), output,
-                                        {.one = one_row,
-                                         .one_of_flow = one_flow,
-                                         .cut_rollout = one_row,
-                                         .pooled = question.pooled},
-                                        options);
+  const TokenGroups words = fill_arrays(
+      report, source, &source.graph(), output,
+      {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row, .pooled = question.pooled}, options);
   add_certificates(report, source, question.certified, options);
   check_finite(report);
   if (one_row) return;
@@ -355,8 +352,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   const TokenGroups outputs = words.empty() ? single_tokens(graph.tokens()) : words;
   GraphSource drawn(std::move(graph), report.model.causal);
   Attribution all = attribute(
-      drawn,
-      {.method = Method::kRaw, .layers = resolve_layers({}, 0, layers), .outputs = outputs, .inputs = words});
+      drawn, {.method = Method::kRaw, .layers = resolve_layers({}, 0, layers), .outputs = outputs, .inputs = words});
   if (question.pooled) add_pooled_output(all, drawn.graph(), outputs, false);
   report.graph = std::move(all.values);
 }

@@ -278,10 +278,11 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
 }
 
 // A folder of sentence-transformers runs the encoder below whatever head it is stored with. Other encoders have an
-// embedding where they have no head.
+// embedding where they have no head and none is named.
 ModelHead with_embedding(ModelHead head, const ModelConfig& config, const SentencePooling& pooling) {
   if (config.image || !pooling.unknown.empty()) return head;
-  return head == ModelHead::kNone || pooling.is_declared ? ModelHead::kEmbedding : head;
+  const bool is_bare = head == ModelHead::kNone && task_of(config).empty();
+  return is_bare || pooling.is_declared ? ModelHead::kEmbedding : head;
 }
 
 HeadWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& weights) {

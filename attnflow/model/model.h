@@ -157,15 +157,15 @@ struct ScoreTarget {
     kLogitAgainstRest,       // logit[label] - mean of all other logits
     kProbability,            // softmax(logits)[label]
     kProbabilityDifference,  // softmax(logits)[label] - mean of softmax(logits)[others]
-    kCosine,                 // the cosine of the angle between an embedding and `direction`
+    kCosine,                 // embedding . direction / |embedding|: a cosine for a direction of length 1
   };
   Kind kind = Kind::kProbability;
   std::size_t label = 0;                 // a class, a token id, or the position of the token at which an answer begins
   std::vector<std::size_t> others = {};  // for the differences: one or more
-  std::vector<float> direction = {};     // kCosine: [hidden], of length 1
   // Absent: the last token or, in a decoder that classifies, the last one that is not padding. Must be absent for
   // answers, embeddings, and an encoder's class of the whole input.
   std::optional<std::size_t> position = {};
+  std::vector<float> direction = {};  // kCosine: [hidden]
 
   bool has_others() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
@@ -290,8 +290,8 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  // Returns the logits of many inputs, [classes] each, or embeddings, in order: as run(), up to float32 rounding. Texts of
-  // similar length are padded into one batch, with padding masked. Images of the same size form a batch. Batches are
+  // Returns the logits of many inputs, [classes] each, or embeddings, in order: as run(), up to float32 rounding. Texts
+  // of similar length are padded into one batch, with padding masked. Images of the same size form a batch. Batches are
   // distributed over the threads. Results are bitwise reproducible for the same inputs, regardless of the number of
   // threads. Throws as run() does, and Error(kUnsupportedModel) for a model that predicts neither.
   virtual std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options = {}) = 0;
@@ -306,9 +306,9 @@ using TakeLogits = std::function<void(std::size_t i, std::span<const float> logi
 class TextModel : public ModelOf<TextInput> {
  public:
   // Passes `take` the logits of each input, once and in any order: those at `position`, those of the class of the whole
-  // input or its embedding, or those of the token at which an answer begins. The same as run(), up to float32 rounding where a backend
-  // runs several inputs at a time. A decoder's sequence is lost. Progress is in inputs. Throws as run() does;
-  // Cancelled.
+  // input or its embedding, or those of the token at which an answer begins. The same as run(), up to float32 rounding
+  // where a backend runs several inputs at a time. A decoder's sequence is lost. Progress is in inputs. Throws as run()
+  // does; Cancelled.
   virtual void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                               const BatchOptions& options, const TakeLogits& take);
 

@@ -160,7 +160,11 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
     internal::fail(ErrorKind::kUsage,
                    "expected a target without a position, as {} predicts one {} of the "
                    "whole input, found position {}",
-                   info.name, answers ? "answer" : of_cosine ? "embedding" : "class", *target.position);
+                   info.name,
+                   answers     ? "answer"
+                   : of_cosine ? "embedding"
+                               : "class",
+                   *target.position);
   }
   if (*target.position >= tokens) {
     internal::fail(ErrorKind::kUsage, "expected a target's position from 0 to {}, found {}", tokens - 1,

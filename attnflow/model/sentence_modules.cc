@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -107,8 +107,11 @@ SentencePooling read_sentence_pooling(const Folder& folder) {
     if (module.type == "Pooling") {
       pooling.is_declared = true;
       const fs::path file = *encoder / module.path / "config.json";
-      take_modes(pooling_modes(internal::parse_json_object(read_file(file, kMaxModuleBytes), file.string())),
-                 pooling);
+      if (!internal::is_listed(file)) {
+        pooling.unknown = fmt::format("pooling without {}", (fs::path(module.path) / "config.json").string());
+        continue;
+      }
+      take_modes(pooling_modes(internal::parse_json_object(read_file(file, kMaxModuleBytes), file.string())), pooling);
     } else if (module.type != "Transformer" && module.type != "Normalize" && pooling.unknown.empty()) {
       pooling.unknown = fmt::format("a module of type {}", module.type);
     }

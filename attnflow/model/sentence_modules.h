@@ -21,8 +21,8 @@ struct SentenceModule {
   std::string path;  // its folder, beside modules.json; empty: the same folder
 };
 
-// The modules of the sentence encoder in `folder`; none without modules.json. Throws Error(kBadFile) if that file is not
-// a list of modules, or names a folder elsewhere.
+// The modules of the sentence encoder in `folder`; none without modules.json. Throws Error(kBadFile) if that file is
+// not a list of modules, or names a folder elsewhere.
 std::vector<SentenceModule> sentence_modules(const std::filesystem::path& folder);
 
 struct SentencePooling {

@@ -309,10 +309,11 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   const auto quoted = [&](const std::string& label) {
     return quotes.open + shorten(clean_line(label), kMaxCells, "...") + quotes.close;
   };
-  const char* const kind = target->kind == "next"     ? "the next token"
-                           : target->kind == "masked" ? "the masked token"
-                           : target->kind == "answer" ? "the answer beginning with"
-                                                      : "class";
+  const char* const kind = target->kind == "next"         ? "the next token"
+                           : target->kind == "masked"     ? "the masked token"
+                           : target->kind == "answer"     ? "the answer beginning with"
+                           : target->kind == "similarity" ? "the similarity to"
+                                                          : "class";
   std::string title = fmt::format("{} {}", kind, quoted(target->label));
   if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
   if (!target->against) return title;
@@ -325,7 +326,9 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
 }
 
 std::string target_quantity(const ReportTarget& target) {
-  if (target.kind == "embedding") return "cosine similarity";
+  if (target.kind == "embedding" || target.kind == "similarity") {
+    return target.against ? "difference of cosine similarities" : "cosine similarity";
+  }
   return target.against ? "logit difference" : "logit";
 }
 
@@ -366,8 +369,7 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     parts.push_back(mixing_title(settings, report.target));
     if (report.target) {
-      parts.back() +=
-          fmt::format(" ({} {:.4g})", target_quantity(*report.target), report.target->value());
+      parts.back() += fmt::format(" ({} {:.4g})", target_quantity(*report.target), report.target->value());
     }
   } else {
     parts.push_back(setting_words("heads", to_text(settings.heads)));

@@ -29,6 +29,7 @@ from attnflow.text import (
     CLASSES,
     Encoded,
     bytes_of,
+    encode,
     head_of,
     label_of,
     numbers,
@@ -154,6 +155,11 @@ class Asked:
             self.failed = error
 
 
+def _tokens(part: Encoded) -> list[tuple[int, str, bool, int]]:
+    rows = zip(part.ids, part.tokens, part.special, part.types or [0] * len(part.ids), strict=True)
+    return [(int(token), piece, bool(special), int(kind)) for token, piece, special, kind in rows]
+
+
 class Backend:
     """A model with one text that its tokenizer has read; of an encoder-decoder `parts` are source and target.
 
@@ -246,7 +252,7 @@ class Backend:
 
     def _embedding(self, output: Any) -> Any:
         """[text, hidden]: the mean of each text's states, or the first. Texts have no padding here."""
-        states = output.last_hidden_state
+        states = output[0] if isinstance(output, tuple) else output.last_hidden_state
         return states[:, 0] if self.pooling == "cls" else states.mean(1)
 
     def _joint(self) -> tuple[int, int, int]:
@@ -299,13 +305,11 @@ class Backend:
 
     @property
     def tokens(self) -> list[tuple[int, str, bool, int]]:
-        return [
-            (int(token), piece, bool(special), int(kind))
-            for part in self.parts
-            for token, piece, special, kind in zip(
-                part.ids, part.tokens, part.special, part.types or [0] * len(part.ids), strict=True
-            )
-        ]
+        return [token for part in self.parts for token in _tokens(part)]
+
+    def tokens_of(self, text: str) -> list[tuple[int, str, bool, int]]:
+        """Those of another text."""
+        return _tokens(encode(self.tokenizer, text))
 
     @property
     def texts(self) -> list[Any]:

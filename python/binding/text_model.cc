@@ -167,12 +167,11 @@ ModelInfo info_of(const nb::object& given) {
 }
 
 // Kind, label, others, position, and direction.
-using GivenTarget = std::tuple<const char*, std::size_t, std::vector<std::size_t>, std::optional<std::size_t>,
-                               std::vector<float>>;
+using GivenTarget =
+    std::tuple<const char*, std::size_t, std::vector<std::size_t>, std::optional<std::size_t>, std::vector<float>>;
 
 GivenTarget given_target(const ScoreTarget& target) {
-  constexpr std::array kKinds = {"logit", "difference", "rest", "probability", "probability-difference",
-                                "cosine"};
+  constexpr std::array kKinds = {"logit", "difference", "rest", "probability", "probability-difference", "cosine"};
   return {kKinds[static_cast<std::size_t>(target.kind)], target.label, target.others, target.position,
           target.direction};
 }
@@ -283,9 +282,11 @@ PythonCodec::PythonCodec(nb::object backend) : backend_(std::move(backend)) {
   source_ = field<std::string>(backend_, "tokenizer_name");
 }
 
-Encoding PythonCodec::encode(std::string_view /*text*/, const std::optional<std::string>& /*pair*/,
+Encoding PythonCodec::encode(std::string_view text, const std::optional<std::string>& /*pair*/,
                              const EncodeOptions& /*options*/) const {
-  return encoding_;
+  if (text == text_) return encoding_;
+  const nb::gil_scoped_acquire acquired;
+  return encoding_of(nb::cast<std::vector<GivenToken>>(backend_.attr("tokens_of")(python_text(text))), {});
 }
 
 std::vector<std::int64_t> PythonCodec::word_to_ids(std::string_view word) const {

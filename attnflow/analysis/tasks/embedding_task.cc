@@ -12,25 +12,32 @@
 //
 //     F(x') = cos(e(x'), r),    F(x) = 1.
 //
-// Replacing token j lowers it by d_j = 1 - cos(e(x_j), e(x)) >= 0: how far the vector turns.
+// Replacing token j lowers it by d_j = 1 - cos(e(x_j), e(x)) >= 0: how far the vector turns. With --target TEXT, r is
+// the direction of that text's embedding: F(x) is the similarity of the two texts, and d_j says what makes them
+// similar. With --against TEXT, too, F is the difference of two similarities, and r that of two directions: why is x
+// nearer to one text than to the other?
 //
-// Relevance. F is largest at x itself, so its gradient there is 0, and so is every score made of that gradient. AttnLRP
-// takes the scale of a norm as a constant. The length by which the cosine divides is such a scale:
+// Relevance. The similarity to itself is largest at x, so its gradient there is 0, and so is every score made of that
+// gradient. AttnLRP takes the scale of a norm as a constant. The length by which the cosine divides is such a scale:
 //
 //     F(x) = r . e(x) / |e(x)|,    |e(x)| constant,
 //
-// is linear in e, and its relevance, which adds up to 1 but for biases, says how much of the vector each token brings:
-// the projection of its part on the whole, in units of the whole's length.
+// is linear in e, and its relevance, which adds up to F(x) but for biases, says how much of the vector each token
+// brings: the projection of its part on r, in units of the whole's length.
 //
 // The output. A mean of n states belongs to no single token. It is shown as one more token, "[mean]", after the text:
 // its row is the mean of the rows of all tokens (of the shares that rollout makes of relevance, weighted by the
 // relevance that each token carries), and no token attends to it.
+#include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/tasks/text_task.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/mixings.h"
@@ -46,11 +53,13 @@ class EmbeddingTask final : public TextTask {
   void check() const override {
     TextTask::check();
     const Settings& settings = asked().options.settings;
-    if (settings.target != "auto" || settings.against != "auto") {
+    if (of_other_text()) return;
+    if (settings.against != "auto") {
       throw internal::usage_error(
-          "--{}: expected none for {}, which has an embedding and predicts no class and no word, found '{}'",
-          settings.target != "auto" ? "target" : "against", info().name,
-          settings.target != "auto" ? settings.target : settings.against);
+          "--against: expected --target with it, the text to which the embedding's similarity is explained rather than "
+          "to "
+          "this one, found '{}' alone",
+          settings.against);
     }
     const auto refuse = [](const std::string& option) {
       throw internal::usage_error(
@@ -62,7 +71,14 @@ class EmbeddingTask final : public TextTask {
     if (mixing_info(settings.mixing).needs == MixingNeeds::kGradients) refuse("mixing " + to_text(settings.mixing));
     if (settings.wants(Method::kGradientTimesInput)) refuse("method " + to_text(Method::kGradientTimesInput));
   }
-  AskedTarget ask() override { return {}; }
+  // Runs the model for the other texts.
+  AskedTarget ask() override {
+    const Settings& settings = asked().options.settings;
+    if (!of_other_text()) return {};
+    toward_ = unit(embedding_of("--target", settings.target));
+    if (settings.against != "auto") away_ = unit(embedding_of("--against", settings.against));
+    return {};
+  }
   std::size_t output_token(std::size_t usual, const AskedTarget&) override {
     if (!has_pooled_output(info(), asked().options)) return usual;
     std::vector<InputToken>& tokens = report().input.tokens;
@@ -77,29 +93,33 @@ class EmbeddingTask final : public TextTask {
   }
   std::vector<std::size_t> logit_positions(std::size_t) override { return {}; }
   ReportTarget target(const AskedTarget&, const ModelOutput& output, std::size_t) override {
-    double squares = 0.0;
-    for (const float number : output.logits.span()) squares += std::pow(static_cast<double>(number), 2);
-    const double length = std::sqrt(squares);
-    if (!(length > 0.0) || !std::isfinite(length)) {
-      throw internal::file_error(
-          "expected an embedding that is a vector of finite numbers, not all of them 0, found one of length {}; the "
-          "weights of {} are damaged or overflow in float32",
-          length, info().name);
-    }
-    direction_.clear();
-    for (const float number : output.logits.span()) {
-      direction_.push_back(static_cast<float>(static_cast<double>(number) / length));
-    }
+    const std::vector<double> own = unit(output.logits);
     ReportTarget found;
-    found.kind = "embedding";
-    found.label = "the embedding";
-    found.logit = 1.0;
+    if (!of_other_text()) {
+      found.kind = "embedding";
+      found.label = "the embedding";
+      found.logit = 1.0;
+      toward_ = own;
+      return found;
+    }
+    const Settings& settings = asked().options.settings;
+    found.kind = "similarity";
+    found.label = settings.target;
+    found.logit = product(own, toward_);
+    if (!away_.empty()) {
+      ReportAgainst& against = found.against.emplace();
+      against.label = settings.against;
+      against.index = 1;  // of the texts
+      against.logit = product(own, away_);
+    }
     return found;
   }
   ScoreTarget score(const ReportTarget&) const override {
     ScoreTarget found;
     found.kind = ScoreTarget::Kind::kCosine;
-    found.direction = direction_;
+    for (std::size_t k = 0; k < toward_.size(); ++k) {
+      found.direction.push_back(static_cast<float>(toward_[k] - (away_.empty() ? 0.0 : away_[k])));
+    }
     return found;
   }
   bool ends_in(std::size_t token) const override {
@@ -113,8 +133,38 @@ class EmbeddingTask final : public TextTask {
   bool is_pooled() const override { return pooled_.has_value(); }
 
  private:
+  bool of_other_text() const { return asked().options.settings.target != "auto"; }
+
+  Tensor<float> embedding_of(const char* option, const std::string& text) const {
+    const Encoding encoding = encode_text(asked().codec, info(), text, std::nullopt, asked().options.truncate);
+    const bool is_empty = std::none_of(encoding.tokens.begin(), encoding.tokens.end(),
+                                       [](const EncodedToken& token) { return !token.special; });
+    if (is_empty) throw internal::usage_error("{}: expected a text with at least one token, found none", option);
+    StopSink sink({}, asked().options.stop_token);
+    return asked().model.run(text_input(encoding), &sink).logits;
+  }
+
+  // Of length 1.
+  std::vector<double> unit(const Tensor<float>& embedding) const {
+    std::vector<double> found(embedding.span().begin(), embedding.span().end());
+    const double length = std::sqrt(product(found, found));
+    if (!(length > 0.0) || !std::isfinite(length)) {
+      throw internal::file_error(
+          "expected an embedding that is a vector of finite numbers, not all of them 0, found one of length {}; the "
+          "weights of {} are damaged or overflow in float32",
+          length, info().name);
+    }
+    for (double& number : found) number /= length;
+    return found;
+  }
+
+  static double product(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+
   std::optional<std::size_t> pooled_;  // the token that stands for the mean
-  std::vector<float> direction_;       // r
+  std::vector<double> toward_;         // the unit vectors whose difference is r; the second may be empty
+  std::vector<double> away_;
 };
 
 }  // namespace

@@ -74,8 +74,8 @@ std::unique_ptr<TextTask> mask_task(const TextQuestionAsked& asked);
 std::unique_ptr<TextTask> next_token_task(const TextQuestionAsked& asked);
 std::unique_ptr<TextTask> embedding_task(const TextQuestionAsked& asked);
 
-// Whether the output is the mean of all tokens' states, which gets a token of its own. Not with kept attention, which is
-// between the model's tokens.
+// Whether the output is the mean of all tokens' states, which gets a token of its own. Not with kept attention, which
+// is between the model's tokens.
 bool has_pooled_output(const ModelInfo& info, const ExplainOptions& options);
 
 // Parts that tasks share.

@@ -169,8 +169,7 @@ class TorchEncoder : public Kind, public Gradients<Input> {
       std::vector<at::Tensor> values;
       for (std::size_t i = 0; i < group.size(); ++i) {
         const std::size_t tokens = input_tokens(info_, inputs[group[i]]);
-        values.push_back(
-            value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens, options.rule));
+        values.push_back(value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens, options.rule));
       }
       const at::Tensor stacked = at::stack(values);
       // Sequences in a batch are independent, so the gradient of the sum contains each one's own.

@@ -58,7 +58,6 @@ std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, con
                                                   const std::stop_token& stop_token = {});
 
 // Returns the number that a target selects from logits [classes], or an embedding [hidden].
-at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits,
-                    BackwardRule rule = BackwardRule::kGradient);
+at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits, BackwardRule rule = BackwardRule::kGradient);
 
 }  // namespace attnflow::internal

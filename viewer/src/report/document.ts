@@ -122,7 +122,7 @@ export interface Prediction {
 }
 
 export interface Target {
-  kind: "class" | "answer" | "masked" | "next" | "embedding";
+  kind: "class" | "answer" | "masked" | "next" | "embedding" | "similarity";
   label: string;
   index: number;
   logit: number;

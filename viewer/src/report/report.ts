@@ -216,7 +216,8 @@ export class Report {
    * of an embedding are parts of a cosine.
    */
   inLogits(array: string): boolean {
-    if (this.document.target?.kind === "embedding") return false;
+    const kind = this.document.target?.kind;
+    if (kind === "embedding" || kind === "similarity") return false;
     if (isScoreArray(array)) return true;
     const { rule } = this.mixing;
     if (this.settings.normalize !== "none" || array.endsWith("_normalized") || !hasTarget(this.mixing)) return false;
