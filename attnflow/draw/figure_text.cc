@@ -301,9 +301,9 @@ Scene title_block(const FigureData& data) {
   TitleWriter title(data);
   std::string name = clean_text(data.report.model.name);
   if (name.empty()) name = "Attention";
-  const std::string settings =
-      settings_line(data.report.model, data.report.settings,
-                    counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
+  const std::string settings = settings_line(
+      data.report.model, data.report.settings,
+      counted(input_size(data.report), data.report.settings.words ? "word" : "token"), data.report.target);
   const std::vector<std::string> texts = quoted_texts(data, kLargeTitle);
   for (const std::string& text : texts) title.line(text, kLargeTitle);
   if (texts.empty()) {

@@ -276,6 +276,11 @@ std::size_t source_tokens(const Report& report) {
       std::ranges::count_if(tokens, [](const InputToken& token) { return token.segment == 0; }));
 }
 
+std::size_t input_size(const Report& report) {
+  const std::vector<InputToken>& tokens = report.input.tokens;
+  return tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+}
+
 std::string model_line(const Report& report) {
   const ReportModel& model = report.model;
   std::string line = model.name.empty() ? "attention from an array" : clean_line(model.name);
@@ -284,8 +289,7 @@ std::string model_line(const Report& report) {
   line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
-  std::size_t tokens = report.input.tokens.size();
-  if (tokens > 0 && report.input.tokens.back().role == "mean") --tokens;  // the model has no such token
+  const std::size_t tokens = input_size(report);
   if (!report.generation) return line + internal::counted(tokens, "token");
   const std::size_t source = source_tokens(report);
   return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +

@@ -112,7 +112,9 @@ TEST(Embedding, RelevanceAtTheTopIsTheWhole) {
 
 TEST(Embedding, RelevanceIsTheDefaultAndIsChecked) {
   const std::unique_ptr<Encoder> model = ModelFiles(kFolder).load_encoder();
-  const Report report = explain_text(*model, Tokenizer::load(kFolder, "bert"), "the author and her book", {}, {});
+  ExplainOptions options;
+  options.settings.mixing = Mixing::kAuto;
+  const Report report = explain_text(*model, Tokenizer::load(kFolder, "bert"), "the author and her book", {}, options);
   EXPECT_EQ(report.settings.mixing, Mixing::kRelevance);
   ASSERT_TRUE(report.target);
   EXPECT_EQ(report.target->kind, "embedding");

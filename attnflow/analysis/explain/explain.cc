@@ -218,11 +218,8 @@ class TextExplanation {
     // Also where other tokens are blanked, or by padding.
     const ModelInfo& info = model_.info();
     if (info.head == ModelHead::kClassification && info.causal) explained_.position = run_.logit_positions.front();
-    if (explains_) {
-      report_.target = target;
-    } else {
-      quantity_ = compared_quantity(target);
-    }
+    if (explains_) report_.target = target;
+    if (!explains_ || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);
   }
 
   // Called once the report holds the methods that aggregate.
@@ -260,7 +257,7 @@ class TextExplanation {
   AskedTarget asked_;
   RunOptions run_;
   ScoreTarget explained_;
-  std::string quantity_;  // where the report has no target that says it
+  std::string quantity_;  // where the target's kind does not say it
 };
 
 }  // namespace

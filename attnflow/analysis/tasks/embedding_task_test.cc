@@ -161,6 +161,7 @@ TEST(EmbeddingTask, OtherOutputTokensPredictNothing) {
   StatesModel model;
   for (const char* const token : {"cls", "keys", "all"}) {
     ExplainOptions options;
+    options.settings.mixing = Mixing::kAuto;
     options.settings.output_token = parse_output_token(token);
     const Report report = explain(model, options);
     EXPECT_EQ(report.input.tokens.size(), model.ids.size()) << token;
@@ -218,7 +219,9 @@ TEST(EmbeddingTask, ScoresBelongToTheModelsTokens) {
 
 TEST(EmbeddingTask, WithoutGradientsAMapOfAttentionIsShownAndChecked) {
   StatesModel model;
-  const Report report = explain(model);
+  ExplainOptions options;
+  options.settings.mixing = Mixing::kAuto;
+  const Report report = explain(model, options);
   EXPECT_EQ(report.settings.mixing, Mixing::kAttention);
   EXPECT_TRUE(test::has_note(report.notes, NoteCode::kNotTheAnswer));
   EXPECT_TRUE(report.check);
@@ -250,6 +253,7 @@ TEST(EmbeddingTask, OfTwoTextsAndOfThree) {
   ASSERT_TRUE(three.target && three.check);
   EXPECT_NEAR(three.target->value(), near - far, 1e-6);
   EXPECT_NEAR(three.check->value, near - far, 1e-6);
+  EXPECT_EQ(three.check->quantity, "difference of cosine similarities");
   EXPECT_EQ(target_title(three.target), "the similarity to \"the table\" rather than \"sara talked\"");
   EXPECT_EQ(target_quantity(*three.target), "difference of cosine similarities");
 }

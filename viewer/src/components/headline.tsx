@@ -3,7 +3,6 @@ import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isPunctuation } from "../filters";
-import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, percentage } from "../report/text";
 import { WordReport } from "../report/words";
 import { partsOf } from "./belief";
@@ -18,7 +17,7 @@ function answerOf({ report, state }: Viewer): { label: string; probability?: num
   const token = state.choices.token.value;
   const found = predictions.find((one) => (one.position ?? own) === token);
   if (found?.kind === "embedding") {
-    return { label: target?.kind === "similarity" ? sentence(targetWords(report)) : "The embedding" };
+    return { label: target?.kind === "similarity" ? "The similarity" : "The embedding" };
   }
   const { position, choices = [], candidates = [] } = found ?? {};
   if (token !== own && position !== token) return null;
@@ -27,8 +26,6 @@ function answerOf({ report, state }: Viewer): { label: string; probability?: num
   if (!explained || choices.length === 0) return choices[0] ?? null;
   return [...choices, ...candidates].find(({ label }) => label === target.label) ?? { label: target.label };
 }
-
-const sentence = (words: string) => words[0].toUpperCase() + words.slice(1);
 
 /** A token named within the headline; a patch is named by its position. */
 function Named({ viewer: { report }, token }: { viewer: Viewer; token: number }) {
