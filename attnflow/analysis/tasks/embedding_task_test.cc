@@ -107,7 +107,7 @@ TEST(EmbeddingTask, TheMeanIsOneMoreToken) {
   EXPECT_EQ(report.graph.shape(), (Shape{3, n + 1, n + 1}));
   EXPECT_EQ(report.output_tokens.size(), n + 1);
   const auto row = report.rollout[2][n].span();
-  EXPECT_NEAR(std::accumulate(row.begin(), row.end(), 0.0), 1.0, 1e-12);
+  EXPECT_NEAR(std::accumulate(row.begin(), row.end(), 0.0), 1.0, 1e-6);  // as rows of float32 do
   EXPECT_NE(model_line(report).find(std::to_string(n) + " tokens"), std::string::npos) << model_line(report);
 }
 
