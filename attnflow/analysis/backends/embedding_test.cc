@@ -110,12 +110,26 @@ TEST(Embedding, RelevanceAtTheTopIsTheWhole) {
   EXPECT_NEAR(top.sum, 1.0, 1e-5);
 }
 
-TEST(Embedding, RelevanceIsTheDefaultAndIsChecked) {
+TEST(Embedding, ContributionsAreTheDefaultAndAreChecked) {
   const std::unique_ptr<Encoder> model = ModelFiles(kFolder).load_encoder();
+  const Tokenizer tokenizer = Tokenizer::load(kFolder, "bert");
   ExplainOptions options;
   options.settings.mixing = Mixing::kAuto;
+  const Report report = explain_text(*model, tokenizer, "the author and her book", {}, options);
+  EXPECT_EQ(report.settings.mixing, Mixing::kAlti);
+  EXPECT_TRUE(test::has_note(report.notes, NoteCode::kDefaultMixing));
+  EXPECT_FALSE(report.target);
+  ASSERT_TRUE(report.check);
+  EXPECT_EQ(report.check->quantity, "cosine similarity");
+  options.settings.target = "the table";
+  EXPECT_EQ(explain_text(*model, tokenizer, "the author", {}, options).settings.mixing, Mixing::kRelevance);
+}
+
+TEST(Embedding, RelevanceIsChecked) {
+  const std::unique_ptr<Encoder> model = ModelFiles(kFolder).load_encoder();
+  ExplainOptions options;
+  options.settings.mixing = Mixing::kRelevance;
   const Report report = explain_text(*model, Tokenizer::load(kFolder, "bert"), "the author and her book", {}, options);
-  EXPECT_EQ(report.settings.mixing, Mixing::kRelevance);
   ASSERT_TRUE(report.target);
   EXPECT_EQ(report.target->kind, "embedding");
   EXPECT_EQ(report.input.tokens.back().role, "mean");

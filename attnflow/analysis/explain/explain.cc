@@ -102,7 +102,10 @@ Report begin_report(const Encoding& encoding, const std::string& text, const std
     report.input.text_pair = pair.value_or("");
   }
   const bool predicts = predicts_there(report, info, options, reading);
-  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays}, report.notes);
+  choose_mixing(
+      options.settings, model,
+      {.tokens = n, .predicts = predicts, .of_state = info.head == ModelHead::kEmbedding, .only_row = replays},
+      report.notes);
   validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
@@ -234,6 +237,7 @@ class TextExplanation {
     methods.quantity = quantity_;
     methods.steps = options_.integration_steps;
     methods.threads = options_.threads;
+    methods.is_explained = explains_ || explained_.kind == ScoreTarget::Kind::kCosine;
     methods.check = wants_check_ ? options_.check : CheckWhen::kNever;
     methods.codec = &codec_;
     methods.replacements = options_.check_replacements;

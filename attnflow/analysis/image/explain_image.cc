@@ -83,6 +83,7 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   ImageQuestion question = image_question(model, input, *report.input.image, report.input.tokens, score_target(target),
                                           std::vector<float>(model.info().image->channels, 0.0F),
                                           processor.do_normalize ? "mean color" : "black");
+  question.is_explained = report.target.has_value();
   if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
   question.phases = options.phases;

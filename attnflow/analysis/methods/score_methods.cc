@@ -85,9 +85,9 @@ void score_methods(Report& report, const Question& question) {
   if (question.check == CheckWhen::kNever) return;
   const bool must = question.check == CheckWhen::kAlways;
   std::optional<double> work;
-  if (!must) work = report.settings.explains_prediction() ? kExplanationCheckWork : kMapCheckWork;
+  if (!must) work = question.is_explained ? kExplanationCheckWork : kMapCheckWork;
   report.check = make_check(report, report.output_token, question, work, blanked);
-  if (!report.check && report.settings.explains_prediction() && work && question.blanked) {
+  if (!report.check && question.is_explained && work && question.blanked) {
     const double needed = check_work(report, question);
     const std::string time = internal::about_time(needed / kCheckWorkOfASecond);
     if (needed > *work) report.notes.push_back({NoteCode::kNotChecked, {{"time", time}}});

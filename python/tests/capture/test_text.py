@@ -298,12 +298,12 @@ class Embeddings(PackageTest):
         whole = self.embedding(ids, pooling)
         self.assertEqual(report.check.quantity, "cosine similarity")
         self.assertAlmostEqual(report.check.value, 1.0, places=5)
-        for checked in report.check.tokens:
+        for position, checked in report.check.tokens.items():
             for one in checked.replacements:
                 spelled = [index[name] for name in (one.text, f"##{one.text}") if name in index]
                 values = [
                     torch.cosine_similarity(
-                        self.embedding([*ids[: checked.token], other, *ids[checked.token + 1 :]], pooling), whole, dim=0
+                        self.embedding([*ids[:position], other, *ids[position + 1 :]], pooling), whole, dim=0
                     )
                     for other in spelled
                 ]
@@ -313,14 +313,18 @@ class Embeddings(PackageTest):
         report = attnflow.explain(self.model, self.tokenizer, self.TEXT)
         self.assertEqual(report.tokens[-1], "[mean]")
         self.assertEqual(report.output_token, len(report.tokens) - 1)
-        self.assertEqual(report.settings["mixing"], "relevance")
-        self.assertEqual(report.target.kind, "embedding")
+        self.assertEqual(report.settings["mixing"], "alti")
         self.assertEqual([one.kind for one in report.predictions], ["embedding"])
         self.check_drops(report, "mean")
-        self.run_program("explain", self.TEXT, "--model", MODELS / "bert_base", "-o", "out.npz")
-        with np.load(self.folder / "out.npz") as expected:
-            for name in ("raw", "rollout", "flow"):
-                np.testing.assert_allclose(getattr(report, name), expected[name], atol=1e-5)
+
+    def test_is_the_same_as_of_the_program(self) -> None:
+        for mixing in ("attention", "alti", "relevance"):
+            report = attnflow.explain(self.model, self.tokenizer, self.TEXT, mixing=mixing)
+            self.run_program("explain", self.TEXT, "--model", MODELS / "bert_base", "--mixing", mixing, "-o", "out.npz")
+            with np.load(self.folder / "out.npz") as expected:
+                for name in ("raw", "rollout", "flow"):
+                    np.testing.assert_allclose(getattr(report, name), expected[name], atol=1e-5)
+        self.assertEqual(report.target.kind, "embedding")
 
     def test_a_sentence_transformer_says_how_it_pools(self) -> None:
         for mode in ("mean", "cls", "max"):

@@ -425,7 +425,13 @@ describe("filters", () => {
     await open({ ...report, predictions });
     expect(text("#heading")).toMatch(/^The embedding: /);
     expect(all("#predictions")).toHaveLength(0);
-    const target = { label: "the embedding", index: 0, logit: 1, title: "the embedding", quantity: "cosine similarity" };
+    const target = {
+      label: "the embedding",
+      index: 0,
+      logit: 1,
+      title: "the embedding",
+      quantity: "cosine similarity",
+    };
     const settings = { ...report.settings, mixing: "relevance" };
     await open({ ...report, predictions, settings, target: { kind: "embedding", ...target } });
     expect(text("#explained")).toBe("Relevance for the embedding (cosine similarity 1.00)");
