@@ -27,7 +27,8 @@ struct InputToken {
   std::size_t segment = 0;          // 1 for tokens of text_pair
   // Whether the model sees only its unknown token here. For a word: whether this is true of any of its tokens.
   bool unknown = false;
-  std::string role = {};  // images: class, distillation, register or patch; "" for text
+  // Images: class, distillation, register or patch. Text: "", or mean for the output that stands for all tokens.
+  std::string role = {};
 };
 
 struct InputText {

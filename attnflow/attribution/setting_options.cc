@@ -63,7 +63,8 @@ std::vector<SettingOption> make_table() {
       option<&Settings::target>(
           "target", kPrediction,
           "Prediction to explain, for a mixing or method that explains one: a class (label or index), a token "
-          "(a word, or id:N) or an answer (the position of its first token); auto: the most probable"),
+          "(a word, or id:N) or an answer (the position of its first token); for a sentence encoder, a text to which "
+          "this one is similar; auto: the most probable, or the text's own embedding"),
       option<&Settings::against>(
           "against", kPrediction | kForEvidence,
           "Compare --target with these, subtracting their mean logit: a class or token, or several separated by "

@@ -51,6 +51,8 @@ const char* head_name(ModelHead head) {
       return "question answering";
     case ModelHead::kCausalLm:
       return "language model (decoder)";
+    case ModelHead::kEmbedding:
+      return "embedding";
     case ModelHead::kNone:
       return "none";
   }

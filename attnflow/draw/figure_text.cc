@@ -305,7 +305,8 @@ std::string model_name(const FigureData& data) {
 
 std::string settings_of(const FigureData& data) {
   return settings_line(data.report.model, data.report.settings,
-                       counted(data.tokens, data.report.settings.words ? "word" : "token"), data.report.target);
+                       counted(input_size(data.report), data.report.settings.words ? "word" : "token"),
+                       data.report.target);
 }
 
 }  // namespace

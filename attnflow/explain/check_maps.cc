@@ -66,7 +66,7 @@ std::vector<std::size_t> compared_tokens(const Report& report, const CheckedInpu
     }
   }
   std::vector<std::size_t> compared;
-  for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
+  for (std::size_t j = 0; j < std::min(report.input.tokens.size(), input.groups.size()); ++j) {
     const std::vector<std::size_t>& group = input.groups[j];
     const bool is_mask =
         position && !report.model.causal && std::find(group.begin(), group.end(), *position) != group.end();

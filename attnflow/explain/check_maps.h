@@ -23,7 +23,8 @@ struct BlankOut {
 struct CheckedInput {
   std::string quantity;                 // "logit difference"
   std::optional<std::size_t> position;  // the predicting position; absent: no single one
-  TokenGroups groups;                   // positions of each of the report's tokens (or words, or patches)
+  // The positions of each of the report's tokens (or words, or patches); none for a last one that is no input.
+  TokenGroups groups;
 };
 
 // The tokens that are compared: those with content that the prediction sees, and not the mask that it replaces.

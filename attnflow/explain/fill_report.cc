@@ -20,6 +20,7 @@
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/degeneracy_note.h"
+#include "attnflow/explain/pooled_output.h"
 #include "attnflow/explain/sink_note.h"
 #include "attnflow/flow/flow_memory.h"
 #include "attnflow/graph/attention_stack.h"
@@ -184,11 +185,17 @@ void keep_row(Attribution& found, std::size_t output) {
   keep(found.baseline);
 }
 
+struct PooledOutput {
+  const AttentionGraph* graph = nullptr;
+  bool alone = false;  // keeps no other output
+};
+
 // Stores a query's normalized values, or only `row` of them. Returns how many were too small to divide by.
 std::size_t fill_values(Report& report, AttentionSource& source, const Query& query, const ExplainOptions& options,
-                        std::optional<std::size_t> row = std::nullopt) {
+                        std::optional<std::size_t> row, const std::optional<PooledOutput>& pooled) {
   Attribution found = attribute(source, query, attribute_options(options));
   if (row) keep_row(found, *row);
+  if (pooled) add_pooled_output(found, *pooled->graph, query.outputs, pooled->alone);
   if (query.method == Method::kFlow) {
     note_degenerate(report, found);
     note_wide_intervals(report, found, options.max_flow_seconds);
@@ -202,6 +209,7 @@ struct Rows {
   bool one = false;          // only the output token
   bool one_of_flow = false;  // likewise for flow
   bool cut_rollout = false;  // take one row of rollout from the full product
+  bool pooled = false;       // ReportQuestion::pooled; needs the graph
 };
 
 // Sets the output tokens and fills the arrays of the named methods. `output` is the output token before words are
@@ -212,7 +220,8 @@ TokenGroups fill_arrays(Report& report, AttentionSource& source, const Attention
   TokenGroups words;
   if (settings.words) words = merge_words(report, output);
   const std::size_t n = report.input.tokens.size();
-  const TokenGroups outputs = words.empty() ? single_tokens(n) : words;
+  if (rows.pooled && !words.empty()) words.pop_back();  // the mean's
+  const TokenGroups outputs = words.empty() ? single_tokens(rows.pooled ? n - 1 : n) : words;
   report.output_token = output;
   report.output_tokens = {output};
   if (!rows.one) {
@@ -225,16 +234,20 @@ TokenGroups fill_arrays(Report& report, AttentionSource& source, const Attention
     if (!settings.wants(method)) continue;
     Query query = query_of(method, settings, words);
     query.outputs = outputs;
+    const bool is_one = method == Method::kFlow ? rows.one_of_flow : rows.one;
+    std::optional<PooledOutput> pooled;
     std::optional<std::size_t> cut;
-    if (method == Method::kRollout && rows.cut_rollout) {
+    if (rows.pooled) {
+      pooled = {graph, is_one};
+    } else if (method == Method::kRollout && rows.cut_rollout) {
       cut = output;
-    } else if (method == Method::kFlow ? rows.one_of_flow : rows.one) {
+    } else if (is_one) {
       query.outputs = {outputs[output]};
     }
     if (method == Method::kFlow) {
       report.flow_output_tokens = rows.one_of_flow ? std::vector<std::size_t>{output} : report.output_tokens;
     }
-    flagged += fill_values(report, source, query, options, cut);
+    flagged += fill_values(report, source, query, options, cut, pooled);
   }
   if (flagged > 0) report.notes.push_back(flagged_note(flagged));
   return words;
@@ -295,7 +308,7 @@ void note_negative_share(std::vector<Note>& notes, const std::optional<double>& 
                          const std::optional<ReportTarget>& target) {
   if (!share) return;
   NoteValues values = {{"share", *share}};
-  if (target) values.emplace("target", target->label);
+  if (target && target->kind != "embedding") values.emplace("target", target->label);
   notes.emplace_back(NoteCode::kNegativeRelevance, std::move(values));
 }
 
@@ -313,14 +326,17 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options) {
   const std::size_t output = take_settings(report, question.settings);
-  note_learned_sinks(report, source.graph(), output);
-  note_sink(report, source.graph(), output);
-  note_next_sink(report, source.graph(), output);
+  if (!question.pooled) {
+    note_learned_sinks(report, source.graph(), output);
+    note_sink(report, source.graph(), output);
+    note_next_sink(report, source.graph(), output);
+  }
   const bool one_row = options.only_output_token;
   const bool one_flow = one_row || (!report.all_output_tokens && source.graph().tokens() > kMaxTokensForAllFlows);
   // A row of rollout multiplied from the other end would round differently, so it is taken from the full product.
-  const TokenGroups words = fill_arrays(report, source, &source.graph(), output,
-                                        {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row}, options);
+  const TokenGroups words = fill_arrays(
+      report, source, &source.graph(), output,
+      {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row, .pooled = question.pooled}, options);
   add_certificates(report, source, question.certified, options);
   check_finite(report);
   if (one_row) return;
@@ -337,14 +353,17 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
     }
     graph.weights_below = {};
   }
-  if (words.empty()) {
+  if (words.empty() && !question.pooled) {
     report.graph = std::move(graph.weights);
     return;
   }
   const std::size_t layers = graph.layers();
+  const TokenGroups outputs = words.empty() ? single_tokens(graph.tokens()) : words;
   GraphSource drawn(std::move(graph), report.model.causal);
-  Query all{.method = Method::kRaw, .layers = resolve_layers({}, 0, layers), .outputs = words, .inputs = words};
-  report.graph = attribute(drawn, all).values;
+  Attribution all = attribute(
+      drawn, {.method = Method::kRaw, .layers = resolve_layers({}, 0, layers), .outputs = outputs, .inputs = words});
+  if (question.pooled) add_pooled_output(all, drawn.graph(), outputs, false);
+  report.graph = std::move(all.values);
 }
 
 template <typename Weight>

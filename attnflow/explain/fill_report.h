@@ -29,6 +29,9 @@ Note flagged_note(std::size_t flagged);
 struct ReportQuestion {
   ResolvedSettings settings;
   std::vector<CertifiedPair> certified;
+  // The report's last token stands for the mean of all others, and is none of the source's: as an output it has the
+  // mean of their rows, as an input no weight.
+  bool pooled = false;
 };
 
 // Resolves the settings of a report whose model and input are set; with options.only_output_token and no named layers,

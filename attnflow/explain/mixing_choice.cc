@@ -38,13 +38,14 @@ double work_limit(const DefaultQuestion& question) { return question.predictions
 Mixing default_mixing(const DefaultFacts& facts, const Settings& settings, const DefaultQuestion& question) {
   if (names_prediction(settings)) return Mixing::kRelevance;
   if (!asks_why(settings, question)) return Mixing::kAttention;
+  const bool is_short = kPassesOfContributions * work_of_pass(facts, question) <= kWorkOfOne;
+  if (question.of_state && facts.has_terms && is_short) return Mixing::kAlti;
   if (!question.as_it_runs && work_of_relevance(facts, question) <= work_limit(question) && facts.has_gradients()) {
     return Mixing::kRelevance;
   }
   // Receptive fields of contributions are unknown while the model runs.
   const bool unknown =
       (question.predictions > 1 || question.as_it_runs) && settings.normalization == Normalization::kReceptiveField;
-  const bool is_short = kPassesOfContributions * work_of_pass(facts, question) <= kWorkOfOne;
   return facts.has_terms && !unknown && is_short ? Mixing::kAlti : Mixing::kAttention;
 }
 
@@ -65,6 +66,7 @@ bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& i
   const OutputToken& asked = settings.output_token;
   if (at == PredictsAt::kNowhere || asked.kind == Kind::kAll) return false;
   if (at == PredictsAt::kAnyToken) return true;
+  if (at == PredictsAt::kAllTokens) return asked.kind == Kind::kAuto;
   const bool causal = at == PredictsAt::kLastToken;
   if (at == PredictsAt::kAnswer || causal) {
     if (asked.kind == Kind::kAuto) return true;
@@ -88,13 +90,15 @@ void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQ
   settings.mixing = default_mixing(facts, settings, question);
   const bool asked = for_target || asks_why(settings, question);
   if (!asked) return;
-  if (settings.mixing != Mixing::kRelevance && !question.as_it_runs) {
+  const bool is_of_state = question.of_state && settings.mixing == Mixing::kAlti;
+  if (settings.mixing != Mixing::kRelevance && !question.as_it_runs && !is_of_state) {
     notes.push_back(not_the_answer(settings.mixing, facts, question));
     return;
   }
   if (settings.mixing == Mixing::kAttention) return;
   const char* const reason = for_target                              ? "because a prediction is named"
                              : settings.mixing == Mixing::kRelevance ? "the default for predictions"
+                             : is_of_state                           ? "the default for embeddings"
                                                                      : "the default where values are shown as the "
                                                                        "text is written";
   notes.push_back({NoteCode::kDefaultMixing,

@@ -6,7 +6,9 @@
 //     relevance    if the output token is one where the model predicts something (a class, a masked word, the next
 //                  token), and it has gradients; always if --target or --against names something that nothing else
 //                  explains;
-//     alti         if the model has no gradients or relevance would take longer, and while a text is generated;
+//     alti         for an embedding, unless --target names another text: contributions agree with the check better than
+//                  relevance does; if the model has no gradients or relevance would take longer; and while a text is
+//                  generated;
 //     attention    if that would take longer, too; where nothing is predicted; and for options meaningful for
 //                  attention only: one head, max or min over heads, a given residual, one row without matrices.
 //
@@ -30,7 +32,8 @@ inline constexpr double kWorkOfOne = 6e12;
 inline constexpr double kWorkOfMany = 1e12;
 
 // The token where a model makes its prediction. At any other token, only the token's state can be explained.
-enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer };
+// kAllTokens: from all of them together.
+enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer, kAllTokens };
 
 // Whether the model predicts something at the requested output token. `last`: the position where a decoder predicts the
 // text's class or the next token. Throws Error(kUsage) for a token that the input does not have.
@@ -40,6 +43,7 @@ struct DefaultQuestion {
   std::size_t tokens = 0;       // in the longest input
   std::size_t predictions = 1;  // number explained
   bool predicts = true;         // the model predicts something at the output token
+  bool of_state = false;        // what it gives is its state itself: an embedding
   bool only_row = false;        // no matrices, only one output token's rows
   bool as_it_runs = false;      // compute values while the model runs
 };

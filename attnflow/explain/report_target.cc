@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/base/format_error.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/words/lists.h"
 
 namespace attnflow {
@@ -117,6 +118,7 @@ std::string against_words(const ReportAgainst& against) {
 }
 
 std::string compared_quantity(const ReportTarget& target) {
+  if (target.kind == "embedding" || target.kind == "similarity") return target_quantity(target);
   if (!target.against) return fmt::format("logit of {}", target.label);
   if (target.against->is_rest()) return fmt::format("logit of {} above the others' mean", target.label);
   const std::string others = against_words(*target.against);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/model/lora.h"
+#include "attnflow/model/sentence_modules.h"
 #include "attnflow/model/tensor_finder.h"
 
 namespace attnflow {
@@ -276,6 +277,14 @@ ModelHead find_head(const EncoderTensorFinder& finder, const ModelConfig& config
   return classifier ? ModelHead::kClassification : ModelHead::kNone;
 }
 
+// A folder of sentence-transformers runs the encoder below whatever head it is stored with. Other encoders have an
+// embedding where they have no head and none is named.
+ModelHead with_embedding(ModelHead head, const ModelConfig& config, const SentencePooling& pooling) {
+  if (config.image || !pooling.unknown.empty()) return head;
+  const bool is_bare = head == ModelHead::kNone && task_of(config).empty();
+  return is_bare || pooling.is_declared ? ModelHead::kEmbedding : head;
+}
+
 HeadWeights find_masked_lm(EncoderTensorFinder& finder, const EncoderWeights& weights) {
   const ModelConfig& config = weights.config;
   const MaskedLmNames& names = config.architecture->masked_lm;
@@ -329,7 +338,7 @@ void find_all(EncoderTensorFinder& finder, EncoderWeights& weights, ModelHead he
   find_base(finder, weights);
   if (head == ModelHead::kMaskedLm) {
     weights.head = find_masked_lm(finder, weights);
-  } else if (head != ModelHead::kNone) {
+  } else if (head != ModelHead::kNone && head != ModelHead::kEmbedding) {
     weights.head = find_classifier(finder, weights.config, head);
   }
 }
@@ -347,7 +356,8 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   weights.checkpoint = checkpoint;
 
   EncoderTensorFinder finder(*checkpoint, config);
-  const ModelHead head = find_head(finder, config);
+  const SentencePooling pooling = config.image ? SentencePooling() : read_sentence_pooling(folder);
+  const ModelHead head = with_embedding(find_head(finder, config), config, pooling);
   find_all(finder, weights, head);
   finder.throw_if_missing();
   if (!options.allow_unused_weights) finder.refuse_unused(config);
@@ -364,6 +374,8 @@ EncoderWeights find_encoder_weights(const Folder& folder, const ModelConfig& con
   info.image = config.image;
   info.norms_after = config.architecture->norm_place == NormPlace::kAfter;
   info.head = head;
+  info.pooling = pooling.pooling;
+  info.unknown_embedding = pooling.unknown;
   info.classifies_first_token = config.classifier_input == ClassifierInput::kFirstToken;
   if (predicts_classes(head)) {
     info.labels = internal::class_names(config.labels, weights.head.output.out);

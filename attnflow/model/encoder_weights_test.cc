@@ -24,7 +24,7 @@ void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
 
 ModelHead head_of(const std::string& name) {
   if (name == "masked_lm") return ModelHead::kMaskedLm;
-  return name == "classification" ? ModelHead::kClassification : ModelHead::kNone;
+  return name == "classification" ? ModelHead::kClassification : ModelHead::kEmbedding;
 }
 
 bool is_unused(const std::string& tensor, ModelHead head) {

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
 
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/input_file.h"
-#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/lora.h"
+#include "attnflow/model/sentence_modules.h"
 
 namespace attnflow {
 
@@ -20,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelConfig = "config.json";
-constexpr const char* kModules = "modules.json";
 constexpr std::string_view kModelPrefix = "models--";
 constexpr std::string_view kHubSeparator = "--";
 
@@ -80,25 +78,8 @@ std::optional<fs::path> snapshot_of(const fs::path& model) {
 }
 
 std::optional<fs::path> transformer_of(const fs::path& folder) {
-  constexpr std::size_t kMaxModulesBytes = std::size_t{1} << 20;
-  const fs::path file = folder / kModules;
-  if (!internal::is_listed(file)) return std::nullopt;
-  const nlohmann::json modules = internal::parse_json(read_file(file, kMaxModulesBytes), file.string());
-  if (!modules.is_array()) {
-    internal::fail(ErrorKind::kBadFile, "{}: expected a list of modules, found {}", file.string(),
-                   internal::show_json(modules));
-  }
-  for (const nlohmann::json& module : modules) {
-    if (!module.is_object()) continue;
-    const std::string type = module.value("type", nlohmann::json()).is_string() ? module.at("type") : "";
-    const std::string path = module.value("path", nlohmann::json()).is_string() ? module.at("path") : "";
-    if (!type.ends_with(".Transformer") || path.empty()) continue;
-    if (!is_plain(path)) {
-      internal::fail(ErrorKind::kBadFile,
-                     "{}: expected the name of a folder next to this file as the path of "
-                     "the Transformer, found {}",
-                     file.string(), internal::quote_name(path));
-    }
+  for (const auto& [type, path] : sentence_modules(folder)) {
+    if (type != "Transformer" || path.empty()) continue;
     if (internal::is_listed(folder / path / kModelConfig)) return folder / path;
   }
   return std::nullopt;

@@ -10,20 +10,20 @@ namespace attnflow {
 
 void TextModel::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                                const BatchOptions& options, const TakeLogits& take) {
-  const bool of_class = info().head == ModelHead::kClassification;
+  const bool of_whole = predicts_whole(info().head);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (options.stop_token.stop_requested()) throw Cancelled();
     RunOptions run;
-    if (!of_class || position) run.logit_positions = {position.value_or(inputs[i].ids.size() - 1)};
+    if (!of_whole || position) run.logit_positions = {position.value_or(inputs[i].ids.size() - 1)};
     const ModelOutput output = this->run(inputs[i], nullptr, run);
-    take(i, of_class ? output.logits.span() : output.logits[0].span());
+    take(i, of_whole ? output.logits.span() : output.logits[0].span());
     if (options.progress) options.progress(i + 1, inputs.size());
   }
 }
 
 void Encoder::logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                              const BatchOptions& options, const TakeLogits& take) {
-  if (info().head != ModelHead::kClassification) return TextModel::logits_of_each(inputs, position, options, take);
+  if (!predicts_whole(info().head)) return TextModel::logits_of_each(inputs, position, options, take);
   const std::vector<Tensor<float>> logits = classify(inputs, options);
   for (std::size_t i = 0; i < logits.size(); ++i) take(i, logits[i].span());
 }

@@ -22,8 +22,24 @@
 namespace attnflow {
 
 // The model's prediction: the token at a mask, a class for the whole input, a class for each token, where an answer
-// begins and ends, or the next token.
-enum class ModelHead { kNone, kMaskedLm, kClassification, kTokenClassification, kQuestionAnswering, kCausalLm };
+// begins and ends, the next token, or the text's embedding: one vector pooled from the last hidden states.
+enum class ModelHead {
+  kNone,
+  kMaskedLm,
+  kClassification,
+  kTokenClassification,
+  kQuestionAnswering,
+  kCausalLm,
+  kEmbedding
+};
+
+// How an embedding is pooled: the mean over all tokens, special tokens included, or the first token's state.
+enum class Pooling : std::uint8_t { kMean, kFirstToken };
+
+// Whether the prediction is one of the whole input.
+constexpr bool predicts_whole(ModelHead head) {
+  return head == ModelHead::kClassification || head == ModelHead::kEmbedding;
+}
 
 constexpr bool predicts_classes(ModelHead head) {
   return head == ModelHead::kClassification || head == ModelHead::kTokenClassification;
@@ -68,6 +84,8 @@ struct ModelInfo {
   bool norms_after = false;  // layer norms follow their blocks (BERT) instead of preceding them (GPT-2, Llama, ViT)
   ModelHead head = ModelHead::kNone;   // the head whose weights the files hold
   std::vector<std::string> labels;     // one name per class, for both kinds of classification
+  Pooling pooling = Pooling::kMean;    // kEmbedding
+  std::string unknown_embedding;       // how an embedding is made that attnflow does not compute (head is kNone)
   bool classifies_first_token = true;  // an encoder's class is read from its first token alone, not from a mean as well
   bool multi_label = false;            // classification: several classes may hold at once (problem_type in config.json)
   // For a decoder that classifies: the token that pads texts to equal length. The decoder classifies at the last token
@@ -115,7 +133,8 @@ struct PixelInput {
 struct ModelOutput {
   // kClassification: logits [classes]. kTokenClassification: [requested positions, classes]. kQuestionAnswering: [2,
   // n], for an answer that begins at each token and for one that ends there. kMaskedLm and kCausalLm (for the next
-  // token): [requested positions, vocabulary]. kNone: empty. attnflow/model/prediction.h gives probabilities.
+  // token): [requested positions, vocabulary]. kEmbedding: the embedding, [hidden]. kNone: empty.
+  // attnflow/model/prediction.h gives probabilities.
   Tensor<float> logits;
 };
 
@@ -129,7 +148,8 @@ struct RunOptions {
 
 // The quantity to explain: one number computed from the model's logits: those of a classifier's classes, for the whole
 // input or for the token at `position`; of the tokens at which an answer may begin; of the token that follows
-// `position` in a decoder; or of the token at `position` in a masked language model.
+// `position` in a decoder; or of the token at `position` in a masked language model. The numbers of an embedding take
+// the place of logits.
 struct ScoreTarget {
   enum class Kind {
     kLogit,                  // logit[label]
@@ -137,13 +157,15 @@ struct ScoreTarget {
     kLogitAgainstRest,       // logit[label] - mean of all other logits
     kProbability,            // softmax(logits)[label]
     kProbabilityDifference,  // softmax(logits)[label] - mean of softmax(logits)[others]
+    kCosine,                 // embedding . direction / |embedding|: a cosine for a direction of length 1
   };
   Kind kind = Kind::kProbability;
   std::size_t label = 0;                 // a class, a token id, or the position of the token at which an answer begins
   std::vector<std::size_t> others = {};  // for the differences: one or more
   // Absent: the last token or, in a decoder that classifies, the last one that is not padding. Must be absent for
-  // answers and for an encoder's class of the whole input.
+  // answers, embeddings, and an encoder's class of the whole input.
   std::optional<std::size_t> position = {};
+  std::vector<float> direction = {};  // kCosine: [hidden]
 
   bool has_others() const { return kind == Kind::kLogitDifference || kind == Kind::kProbabilityDifference; }
 };
@@ -151,7 +173,8 @@ struct ScoreTarget {
 // How a gradient is propagated back through a model.
 enum class BackwardRule : std::uint8_t {
   kGradient,  // the derivative
-  // AttnLRP (Achtibat et al., ICML 2024), expressed as the gradient of a modified model: a norm's scale is a constant,
+  // AttnLRP (Achtibat et al., ICML 2024), expressed as the gradient of a modified model: a norm's scale is a constant
+  // (as is the length by which a cosine divides),
   // each factor in a product of two activations (query times key, attention times value, gate times input) gets half,
   // and a gating function f(z) is z times the constant f(z) / z. Softmax is differentiated as usual. Input times this
   // gradient is the relevance of the input.
@@ -267,10 +290,10 @@ class Classifier {
  public:
   virtual ~Classifier() = default;
 
-  // Returns the logits of many inputs, [classes] each, in order: the same as run(), up to float32 rounding. Texts of
-  // similar length are padded into one batch, with padding masked. Images of the same size form a batch. Batches are
+  // Returns the logits of many inputs, [classes] each, or embeddings, in order: as run(), up to float32 rounding. Texts
+  // of similar length are padded into one batch, with padding masked. Images of the same size form a batch. Batches are
   // distributed over the threads. Results are bitwise reproducible for the same inputs, regardless of the number of
-  // threads. Throws as run() does, and Error(kUnsupportedModel) for a model without a classification head.
+  // threads. Throws as run() does, and Error(kUnsupportedModel) for a model that predicts neither.
   virtual std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options = {}) = 0;
 };
 
@@ -283,9 +306,9 @@ using TakeLogits = std::function<void(std::size_t i, std::span<const float> logi
 class TextModel : public ModelOf<TextInput> {
  public:
   // Passes `take` the logits of each input, once and in any order: those at `position`, those of the class of the whole
-  // input, or those of the token at which an answer begins. The same as run(), up to float32 rounding where a backend
-  // runs several inputs at a time. A decoder's sequence is lost. Progress is in inputs. Throws as run() does;
-  // Cancelled.
+  // input or its embedding, or those of the token at which an answer begins. The same as run(), up to float32 rounding
+  // where a backend runs several inputs at a time. A decoder's sequence is lost. Progress is in inputs. Throws as run()
+  // does; Cancelled.
   virtual void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                               const BatchOptions& options, const TakeLogits& take);
 
@@ -297,7 +320,7 @@ class TextModel : public ModelOf<TextInput> {
 class Encoder : public TextModel, public Classifier<TextInput> {
  public:
   Encoder* encoder() final { return this; }
-  // Classes of the whole input are predicted in batches.
+  // Classes and embeddings of the whole input are predicted in batches.
   void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
                       const BatchOptions& options, const TakeLogits& take) override;
 };

@@ -128,6 +128,13 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
     internal::fail(ErrorKind::kUnsupportedModel,
                    "expected a model with a head that scores classes or tokens, found none in {}", info.name);
   }
+  const bool of_cosine = target.kind == ScoreTarget::Kind::kCosine;
+  if (of_cosine != (info.head == ModelHead::kEmbedding) || (of_cosine && target.direction.size() != info.hidden)) {
+    internal::fail(ErrorKind::kUsage,
+                   "expected the cosine with a direction of {} numbers for the embedding of a text, and for nothing "
+                   "else, found a direction of {} numbers for the model \"{}\"",
+                   info.hidden, target.direction.size(), info.name);
+  }
   const bool of_class = predicts_classes(info.head);
   const bool answers = info.head == ModelHead::kQuestionAnswering;
   const std::size_t labels = of_class ? info.labels.size() : answers ? tokens : info.vocabulary;
@@ -139,7 +146,7 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
                              : "the token ids",
                    info.name, label);
   };
-  check_label(target.label);
+  if (!of_cosine) check_label(target.label);
   if (target.has_others() && target.others.empty()) {
     internal::fail(ErrorKind::kUsage, "expected a label to compare {} with, found none", target.label);
   }
@@ -149,11 +156,15 @@ void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t 
     internal::fail(ErrorKind::kUsage, "expected two different labels to compare, found {} twice", target.label);
   }
   if (!target.position) return;
-  if ((info.head == ModelHead::kClassification && !info.causal) || answers) {
+  if ((predicts_whole(info.head) && !info.causal) || answers) {
     internal::fail(ErrorKind::kUsage,
                    "expected a target without a position, as {} predicts one {} of the "
                    "whole input, found position {}",
-                   info.name, answers ? "answer" : "class", *target.position);
+                   info.name,
+                   answers     ? "answer"
+                   : of_cosine ? "embedding"
+                               : "class",
+                   *target.position);
   }
   if (*target.position >= tokens) {
     internal::fail(ErrorKind::kUsage, "expected a target's position from 0 to {}, found {}", tokens - 1,

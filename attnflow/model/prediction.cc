@@ -1,6 +1,7 @@
 #include "attnflow/model/prediction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 
@@ -8,8 +9,28 @@
 
 namespace attnflow {
 
+namespace {
+
+double cosine(std::span<const float> direction, std::span<const float> embedding) {
+  if (embedding.size() != direction.size()) {
+    internal::fail(ErrorKind::kUsage, "target: expected a direction of {} numbers, found {}", embedding.size(),
+                   direction.size());
+  }
+  double product = 0.0;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < embedding.size(); ++i) {
+    const auto number = static_cast<double>(embedding[i]);
+    product += number * static_cast<double>(direction[i]);
+    squares += number * number;
+  }
+  return product / std::sqrt(squares);
+}
+
+}  // namespace
+
 double target_value(const ScoreTarget& target, std::span<const float> logits) {
   using Kind = ScoreTarget::Kind;
+  if (target.kind == Kind::kCosine) return cosine(target.direction, logits);
   const auto check_label = [&](std::size_t label) {
     if (label < logits.size()) return;
     internal::fail(ErrorKind::kUsage, "target: expected one of {} logits, found number {}", logits.size(), label);

@@ -9,7 +9,8 @@
 
 namespace attnflow {
 
-// Returns the value that `target` explains, in float64. Throws Error(kUsage) for a label without a logit.
+// Returns the value that `target` explains, in float64; for an embedding of zeros, which has no direction, NaN. Throws
+// Error(kUsage) for a label without a logit, or a direction of another size than the embedding.
 double target_value(const ScoreTarget& target, std::span<const float> logits);
 
 // Returns predictions for info.labels, which exclude each other unless info.multi_label.

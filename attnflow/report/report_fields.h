@@ -79,6 +79,7 @@ void fields(auto& visit, Either<ReportTarget> auto& target) {
   visit("position", target.position);
   visit("against", target.against);
   visit.derived("title", [&] { return target_title(target, {"\u201c", "\u201d"}); });
+  visit.derived("quantity", [&] { return target_quantity(target); });
 }
 
 void fields(auto& visit, Either<ScorePart> auto& part) {

@@ -276,6 +276,11 @@ std::size_t source_tokens(const Report& report) {
       std::ranges::count_if(tokens, [](const InputToken& token) { return token.segment == 0; }));
 }
 
+std::size_t input_size(const Report& report) {
+  const std::vector<InputToken>& tokens = report.input.tokens;
+  return tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+}
+
 std::string model_line(const Report& report) {
   const ReportModel& model = report.model;
   std::string line = model.name.empty() ? "attention from an array" : clean_line(model.name);
@@ -284,7 +289,7 @@ std::string model_line(const Report& report) {
   line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
-  const std::size_t tokens = report.input.tokens.size();
+  const std::size_t tokens = input_size(report);
   if (!report.generation) return line + internal::counted(tokens, "token");
   const std::size_t source = source_tokens(report);
   return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
@@ -304,13 +309,15 @@ std::string picture_line(const Report& report) {
 std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes) {
   constexpr std::size_t kMaxCells = 48;
   if (!target) return "";
+  if (target->kind == "embedding") return target->label;
   const auto quoted = [&](const std::string& label) {
     return quotes.open + shorten(clean_line(label), kMaxCells, "...") + quotes.close;
   };
-  const char* const kind = target->kind == "next"     ? "the next token"
-                           : target->kind == "masked" ? "the masked token"
-                           : target->kind == "answer" ? "the answer beginning with"
-                                                      : "class";
+  const char* const kind = target->kind == "next"         ? "the next token"
+                           : target->kind == "masked"     ? "the masked token"
+                           : target->kind == "answer"     ? "the answer beginning with"
+                           : target->kind == "similarity" ? "the similarity to"
+                                                          : "class";
   std::string title = fmt::format("{} {}", kind, quoted(target->label));
   if (target->kind == "class" && target->position) title += fmt::format(" of token {}", *target->position);
   if (!target->against) return title;
@@ -320,6 +327,13 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
   for (const ReportOther& other : against.others) labels.push_back(quoted(other.label));
   if (against.index) labels = {quoted(against.label)};
   return title + " rather than " + internal::first_few(labels);
+}
+
+std::string target_quantity(const ReportTarget& target) {
+  if (target.kind == "embedding" || target.kind == "similarity") {
+    return target.against ? "difference of cosine similarities" : "cosine similarity";
+  }
+  return target.against ? "logit difference" : "logit";
 }
 
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
@@ -359,8 +373,7 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     parts.push_back(mixing_title(settings, report.target));
     if (report.target) {
-      parts.back() +=
-          fmt::format(" ({} {:.4g})", report.target->against ? "logit difference" : "logit", report.target->value());
+      parts.back() += fmt::format(" ({} {:.4g})", target_quantity(*report.target), report.target->value());
     }
   } else {
     parts.push_back(setting_words("heads", to_text(settings.heads)));
@@ -419,6 +432,9 @@ std::vector<std::string> prediction_lines(const Report& report) {
                           clean_line(display_text(report.input, *prediction.position)));
     } else if (prediction.kind == "answer") {
       title = "Answer";
+    } else if (prediction.kind == "embedding") {
+      const bool is_mean = prediction.position && report.input.tokens.at(*prediction.position).role == "mean";
+      lines.push_back(is_mean ? "Embedding: the mean of all tokens' states" : "Embedding: the first token's state");
     } else if (prediction.position) {
       title = fmt::format("Prediction for the mask at position {}", *prediction.position);
     }

@@ -102,6 +102,11 @@ struct TargetQuotes {
 // 'class "positive" rather than all others', 'the next token "his" rather than "her"'; "" without a target. On one
 // line, safe to print, long names cut.
 std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
+// The number of tokens (or words) that the model was given: without the one that stands for their mean.
+std::size_t input_size(const Report& report);
+
+// What the target's value is: "logit", "logit difference", "cosine similarity".
+std::string target_quantity(const ReportTarget& target);
 // 'relevance for the next token "his" rather than "her"', "contributions (value zeroing), residual 0.5": the layers'
 // matrices, for mixings other than attention.
 std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes = {});

@@ -26,6 +26,8 @@ const char* head_name(ModelHead head) {
       return "question-answering";
     case ModelHead::kCausalLm:
       return "causal";
+    case ModelHead::kEmbedding:
+      return "embedding";
     case ModelHead::kNone:
       break;
   }

@@ -39,8 +39,8 @@ from attnflow.text import (
 )
 from attnflow.walk import modules, parameters
 
-# Kind, label, others, position.
-Target = tuple[str, int, list[int], int | None]
+# Kind, label, others, position, direction.
+Target = tuple[str, int, list[int], int | None, list[float]]
 
 # Limits for one batch: tokens, numbers in its logits, and numbers in the attention or the inputs of all layers.
 _TOKENS = 4096
@@ -66,6 +66,7 @@ class Info:
     norms_after: bool
     head: str
     labels: list[str]
+    pooling: str  # of an embedding: mean, cls, or one that is not known
     classifies_first_token: bool
     multi_label: bool
     padding: int | None
@@ -154,6 +155,11 @@ class Asked:
             self.failed = error
 
 
+def _tokens(part: Encoded) -> list[tuple[int, str, bool, int]]:
+    rows = zip(part.ids, part.tokens, part.special, part.types or [0] * len(part.ids), strict=True)
+    return [(int(token), piece, bool(special), int(kind)) for token, piece, special, kind in rows]
+
+
 class Backend:
     """A model with one text that its tokenizer has read; of an encoder-decoder `parts` are source and target.
 
@@ -168,14 +174,16 @@ class Backend:
         asked: dict[str, Any],
         facts: dict[str, Any],
         own: OwnHead | None = None,
+        pooling: str = "mean",
     ) -> None:
-        self.model, self.tokenizer, self.parts, self.asked, self.facts, self.own = (
+        self.model, self.tokenizer, self.parts, self.asked, self.facts, self.own, self.pooling = (
             model,
             tokenizer,
             parts,
             asked,
             facts,
             own,
+            pooling,
         )
         self.is_joint = is_encoder_decoder(model)
         self.head = head_of(model) if own is None else "classification"
@@ -189,7 +197,7 @@ class Backend:
         """The same with other facts."""
         if facts == self.facts:
             return self
-        return Backend(self.model, self.tokenizer, self.parts, self.asked, facts, self.own)
+        return Backend(self.model, self.tokenizer, self.parts, self.asked, facts, self.own, self.pooling)
 
     # The library reads these once.
 
@@ -208,8 +216,9 @@ class Backend:
             max_tokens=2**31 if self.is_joint else positions(model) or 2**31,
             causal=self._is_causal(),
             norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
-            head=self.head or "none",
+            head="none" if self.head is None or (self.head == "embedding" and self._is_causal()) else self.head,
             labels=self._labels() if self._has_classes else [],
+            pooling=self.pooling,
             classifies_first_token=self._reads_first_token(),
             multi_label=self.own is None and self._has_classes and config.problem_type == "multi_label_classification",
             padding=getattr(config, "pad_token_id", None) if self.head == "classification" else None,
@@ -240,6 +249,11 @@ class Backend:
             what = list(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
             raise Error(f"head: expected a function that gives logits [text, class], found {what}")
         return found
+
+    def _embedding(self, output: Any) -> Any:
+        """[text, hidden]: the mean of each text's states, or the first. Texts have no padding here."""
+        states = output[0] if isinstance(output, tuple) else output.last_hidden_state
+        return states[:, 0] if self.pooling == "cls" else states.mean(1)
 
     def _joint(self) -> tuple[int, int, int]:
         encoder, decoder = declared_layers(self.model)
@@ -291,13 +305,11 @@ class Backend:
 
     @property
     def tokens(self) -> list[tuple[int, str, bool, int]]:
-        return [
-            (int(token), piece, bool(special), int(kind))
-            for part in self.parts
-            for token, piece, special, kind in zip(
-                part.ids, part.tokens, part.special, part.types or [0] * len(part.ids), strict=True
-            )
-        ]
+        return [token for part in self.parts for token in _tokens(part)]
+
+    def tokens_of(self, text: str) -> list[tuple[int, str, bool, int]]:
+        """Those of another text."""
+        return _tokens(encode(self.tokenizer, text))
 
     @property
     def texts(self) -> list[Any]:
@@ -429,6 +441,8 @@ class Backend:
             return numbers(torch.stack([output.start_logits[0], output.end_logits[0]]))
         if self.own is not None:
             return numbers(self._class_logits(output)[0])
+        if self.head == "embedding":
+            return numbers(self._embedding(output)[0])
         logits = getattr(output, "logits", None)
         dimensions = 2 if self.head == "classification" else 3
         if logits is None or logits.dim() != dimensions:
@@ -542,6 +556,8 @@ class Backend:
             logits = output.start_logits
         elif self.head == "classification":
             logits = self._class_logits(output)
+        elif self.head == "embedding":
+            logits = self._embedding(output)
         else:
             logits = output.logits[:, -1 if position is None else position - self.source]
         return [numbers(row) for row in logits]
@@ -623,7 +639,7 @@ class Backend:
         if made is None or not same_inputs(made.ids, [text.ids for text in texts]) or made.by_rules != by_rules:
             made = self._pass_over(texts, by_rules)
         self._watches = False  # what follows runs other inputs, or none
-        _, row = made.backward(partial(self._score_of_each, texts=texts))
+        _, row = made.backward(partial(self._score_of_each, texts=texts, by_rules=by_rules))
         wide = []
         for place, text in enumerate(texts):
             count = self._count(text.ids)
@@ -640,10 +656,12 @@ class Backend:
                         text.give(self._confirm, weights[None], layer.number)
                     text.give(text.sink.layer, layer.number, *map(numbers, (weights, *others)))
 
-    def _score_of_each(self, output: Any, texts: Sequence[Asked]) -> Any:
+    def _score_of_each(self, output: Any, texts: Sequence[Asked], by_rules: bool) -> Any:
         """The sum of the texts' scores, none of which depends on another text."""
         outputs = self._outputs(output, texts)
-        return sum(self._score(own, text.target) for own, text in zip(outputs, texts, strict=True) if text.target)
+        return sum(
+            self._score(own, text.target, by_rules) for own, text in zip(outputs, texts, strict=True) if text.target
+        )
 
     def input_gradient(
         self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
@@ -654,14 +672,18 @@ class Backend:
                 "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
             )
         made = self._pass_over([Asked(ids, types)], by_rules, embedding)
-        value, row = made.backward(partial(self._score, target=target))
+        value, row = made.backward(partial(self._score, target=target, by_rules=by_rules))
         with closing(made.layers(row)) as layers:
             for _ in layers:
                 pass
         return value, *map(numbers, made.lowest)
 
-    def _score(self, output: Any, target: Target) -> Any:
-        kind, label, others, position = target
+    def _score(self, output: Any, target: Target, by_rules: bool) -> Any:
+        kind, label, others, position, direction = target
+        if kind == "cosine":
+            vector = self._embedding(output)[0].float()
+            length = vector.norm()
+            return (vector * vector.new_tensor(direction)).sum() / (length.detach() if by_rules else length)
         if self.head == "answer":
             logits = output.start_logits[0]
         elif self.head == "classification":

@@ -20,6 +20,7 @@ from attnflow.progress import progress_bar
 from attnflow.report import Report
 from attnflow.text import Encoded, encode_target, head_of, require_words
 from attnflow.together import explained_together
+from attnflow.wrapped import pooling_of
 
 
 @overload
@@ -90,6 +91,7 @@ def explain(
     own = None if head is None else OwnHead(head, tuple(map(str, labels)))
     if check is not None and not isinstance(check, bool):
         raise Error(f"check: expected True, False or None, found {check!r}")
+    pooling = pooling_of(model)
     model = explained(model)
     if takes_pictures(model):
         if target_text is not None:
@@ -107,7 +109,7 @@ def explain(
             raise Error(f"expected target_text as a list of {len(given)} texts, one for each text")
     reports = []
     texts = zip(given, targets, strict=True)
-    for number, made in enumerate(explained_each(model, tokenizer, texts, check, options, own)):
+    for number, made in enumerate(explained_each(model, tokenizer, texts, check, options, own, pooling)):
         with _of_several("text", None if is_one else number):
             reports.append(_report(made))
     return reports[0] if is_one else reports
@@ -206,12 +208,13 @@ def explained_each(
     check: bool | None,
     options: TextOptions,
     own: OwnHead | None = None,
+    pooling: str = "mean",
 ) -> Iterator[Report | Error]:
     """The report of each text with its target_text, or what is wrong with it; other exceptions are raised."""
 
     def backend_of(given: Given, target_text: str | None) -> Backend | Error:
         try:
-            return _backend_of(model, tokenizer, given, target_text, check, options, own)
+            return _backend_of(model, tokenizer, given, target_text, check, options, own, pooling)
         except Error as error:
             return error
 
@@ -256,6 +259,7 @@ def _backend_of(
     check: bool | None,
     options: TextOptions,
     own: OwnHead | None,
+    pooling: str,
 ) -> Backend:
     """The model with a text, and with what is asked of it."""
     of_tokens = own is None and head_of(model) in ("masked", "next")
@@ -276,7 +280,7 @@ def _backend_of(
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
         asked["output_token"] = "last"
-    return Backend(model, tokenizer, parts, asked, {}, own)
+    return Backend(model, tokenizer, parts, asked, {}, own, pooling)
 
 
 def _explained(backend: Backend, check: str) -> _core.Report:
@@ -292,6 +296,6 @@ def _require_check(model: Any) -> None:
     """Refuses check=True where it is impossible for any text."""
     if head_of(model) is None:
         raise Error(
-            "check=True: expected a model with a head that predicts (a class, a mask, the next token), found "
-            f"{type(model).__name__}, whose head makes no prediction that attnflow knows; omit check"
+            "check=True: expected a model that predicts (a class, a mask, the next token) or embeds a text, found "
+            f"{type(model).__name__}, whose output is none that attnflow knows; omit check"
         )

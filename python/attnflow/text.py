@@ -216,9 +216,21 @@ CLASSES = ("classification", "token-classification")
 
 
 def head_of(model: Any) -> str | None:
-    """What the model predicts: a class of the text or of each token, an answer, masked or next; None: another head."""
+    """What the model predicts: a class of the text or of each token, an answer, masked or next, or a text's embedding;
+    None: another head.
+    """
     kind: Any = type(model)
-    return _head_of_class(kind)
+    return _head_of_class(kind) or ("embedding" if _is_text_encoder(model) else None)
+
+
+def _is_text_encoder(model: Any) -> bool:
+    """Whether the model is a stack without a head whose tokens see one another."""
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+    bases = {name for entry in MODEL_MAPPING_NAMES.values() for name in ([entry] if isinstance(entry, str) else entry)}
+    config = model.config
+    is_decoder = getattr(config, "is_decoder", False) or getattr(config, "is_encoder_decoder", False)
+    return type(model).__name__ in bases and not is_decoder and getattr(model, "main_input_name", "") == "input_ids"
 
 
 @cache

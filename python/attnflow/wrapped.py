@@ -38,6 +38,23 @@ def unwrapped(model: Any) -> Any:
         model = inner
 
 
+def pooling_of(model: Any) -> str:
+    """How a sentence encoder makes one vector of a text: "mean" (also of other models), "cls", or what else it does."""
+    kinds = kinds_of(model)
+    if "sentence_transformers.SentenceTransformer" not in kinds:
+        name = next((held for kind, held in _HELD_AS.items() if kind in kinds), None)
+        return "mean" if name is None else pooling_of(getattr(model, name, None))
+    found = "mean"
+    for part in model:
+        kind = type(part).__name__
+        if kind == "Pooling":
+            mode = part.get_pooling_mode_str()
+            found = {"mean_sqrt_len_tokens": "mean", "mean_sqrt_len": "mean"}.get(mode, mode)
+        elif kind != "Normalize" and not hasattr(part, "auto_model"):
+            return f"a module of type {kind}"
+    return found if found in ("mean", "cls") else f"{found} pooling"
+
+
 def _adapted(model: Any) -> Any:
     """PEFT puts LoRA and its relatives into the model's own layers, which then run as part of them."""
     prompt = next((one for one in model.peft_config.values() if getattr(one, "is_prompt_learning", False)), None)

@@ -109,15 +109,23 @@ Encoding encoding_of(const std::vector<GivenToken>& given, const std::vector<Giv
 }
 
 ModelHead head_of(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, ModelHead>, 5> kHeads = {{
+  constexpr std::array<std::pair<std::string_view, ModelHead>, 6> kHeads = {{
       {"classification", ModelHead::kClassification},
       {"token-classification", ModelHead::kTokenClassification},
       {"answer", ModelHead::kQuestionAnswering},
       {"masked", ModelHead::kMaskedLm},
       {"next", ModelHead::kCausalLm},
+      {"embedding", ModelHead::kEmbedding},
   }};
   const auto found = std::find_if(kHeads.begin(), kHeads.end(), [&](const auto& head) { return head.first == name; });
   return found == kHeads.end() ? ModelHead::kNone : found->second;
+}
+
+void take_pooling(const std::string& pooling, ModelInfo& info) {
+  info.pooling = pooling == "cls" ? Pooling::kFirstToken : Pooling::kMean;
+  if (pooling == "mean" || pooling == "cls") return;
+  info.head = ModelHead::kNone;
+  info.unknown_embedding = pooling;
 }
 
 ModelInfo info_of(const nb::object& given) {
@@ -132,6 +140,7 @@ ModelInfo info_of(const nb::object& given) {
   info.causal = field<bool>(given, "causal");
   info.norms_after = field<bool>(given, "norms_after");
   info.head = head_of(field<std::string>(given, "head"));
+  if (info.head == ModelHead::kEmbedding) take_pooling(field<std::string>(given, "pooling"), info);
   info.labels = field<std::vector<std::string>>(given, "labels");
   info.classifies_first_token = field<bool>(given, "classifies_first_token");
   info.multi_label = field<bool>(given, "multi_label");
@@ -157,12 +166,14 @@ ModelInfo info_of(const nb::object& given) {
   return info;
 }
 
-// Kind, label, others, and position.
-using GivenTarget = std::tuple<const char*, std::size_t, std::vector<std::size_t>, std::optional<std::size_t>>;
+// Kind, label, others, position, and direction.
+using GivenTarget =
+    std::tuple<const char*, std::size_t, std::vector<std::size_t>, std::optional<std::size_t>, std::vector<float>>;
 
 GivenTarget given_target(const ScoreTarget& target) {
-  constexpr std::array kKinds = {"logit", "difference", "rest", "probability", "probability-difference"};
-  return {kKinds[static_cast<std::size_t>(target.kind)], target.label, target.others, target.position};
+  constexpr std::array kKinds = {"logit", "difference", "rest", "probability", "probability-difference", "cosine"};
+  return {kKinds[static_cast<std::size_t>(target.kind)], target.label, target.others, target.position,
+          target.direction};
 }
 
 // What Python's object hands over goes to a sink of the library, whose own exception is kept: Python passes on a copy.
@@ -271,9 +282,11 @@ PythonCodec::PythonCodec(nb::object backend) : backend_(std::move(backend)) {
   source_ = field<std::string>(backend_, "tokenizer_name");
 }
 
-Encoding PythonCodec::encode(std::string_view /*text*/, const std::optional<std::string>& /*pair*/,
+Encoding PythonCodec::encode(std::string_view text, const std::optional<std::string>& /*pair*/,
                              const EncodeOptions& /*options*/) const {
-  return encoding_;
+  if (text == text_) return encoding_;
+  const nb::gil_scoped_acquire acquired;
+  return encoding_of(nb::cast<std::vector<GivenToken>>(backend_.attr("tokens_of")(python_text(text))), {});
 }
 
 Encoding ReadingCodec::encode(std::string_view text, const std::optional<std::string>& pair,

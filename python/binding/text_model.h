@@ -26,7 +26,8 @@
 
 namespace attnflow::python {
 
-// A tokenizer's vocabulary, and the text that it has read. encode() gives that text, whatever it is asked for.
+// A tokenizer's vocabulary, and the text that it has read. encode() gives that text with its pair; of others, the
+// tokens.
 class PythonCodec : public TextCodec {
  public:
   // Reads the backend's tokens and texts, with the interpreter's lock.

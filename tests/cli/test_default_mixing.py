@@ -114,7 +114,7 @@ class DefaultMixingTest(CommandTest):
             (classifier, "the key", ["--output-token", "all"]),
             (MODELS / "bert_masked_lm", "the key", []),
             (MODELS / "bert_masked_lm", "the [MASK] key", ["--output-token", "1"]),
-            (MODELS / "bert_base", "the key", []),
+            (MODELS / "bert_base", "the key", ["--output-token", "cls"]),
             (GPT2, "The key", ["--residual", "0.3"]),
             (GPT2, "The key", ["--heads", "max"]),
             (GPT2, "The key", ["--output-token", "0"]),

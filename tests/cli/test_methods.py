@@ -160,7 +160,7 @@ class MethodsTest(CommandTest):
         ):
             with self.subTest(words):
                 self.refuse(USAGE, words, *command)
-        self.refuse(UNSUPPORTED, ["no head"], *text[:3], MODELS / "bert_base", "--method", "blank-out")
+        self.refuse(UNSUPPORTED, ["no head"], *text[:3], DECODER.parent / "gpt2_base", "--method", "blank-out")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import { Guide } from "./components/guide";
 import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
 import { Own } from "./components/own_text";
-import { Predictions } from "./components/predictions";
+import { Predictions, withChoices } from "./components/predictions";
 import { RecipeControls } from "./components/recipe_controls";
 import { followPointer } from "./components/tip";
 import { Toolbar } from "./components/toolbar";
@@ -121,7 +121,7 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
   useEffect(() => computeFlow(viewer), [viewer]);
   const pictured = report.document.input.kind === "image";
   const narrow = oneColumn.value;
-  const predicted = report.document.predictions ?? [];
+  const predicted = withChoices(report);
   const prediction = predicted.length > 0 && (
     <aside class="card" aria-label="Prediction">
       <Predictions report={report} id="predictions" />
@@ -196,7 +196,7 @@ function Explained() {
   if (mixing.name === "attention" || scored) return null;
   const target = report.targetOf(viewer.output);
   const logit = target && target.logit - (target.against?.logit ?? 0);
-  const unit = target?.against ? "logit difference" : "logit";
+  const unit = target?.quantity ?? (target?.against ? "logit difference" : "logit");
   return (
     <p id="explained">
       {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}

@@ -45,6 +45,11 @@ void check_head(const ModelInfo& info) {
         "expected a text classifier or a language model, found {}, a question-answering model; use attnflow explain "
         "--method blank-out for a single answer",
         info.name);
+  } else if (info.head == ModelHead::kEmbedding) {
+    throw internal::model_error(
+        "expected a text classifier or a language model, found {}, a sentence encoder; use attnflow explain for the "
+        "embedding of a single text",
+        info.name);
   } else if (info.head == ModelHead::kNone) {
     throw internal::model_error(
         "expected a model that predicts something (a classification or language model's head), found none in {}",

@@ -60,6 +60,8 @@ PredictsAt predicts_at(const ModelInfo& info) {
       return PredictsAt::kAnyToken;
     case ModelHead::kQuestionAnswering:
       return PredictsAt::kAnswer;
+    case ModelHead::kEmbedding:
+      return info.pooling == Pooling::kMean ? PredictsAt::kAllTokens : PredictsAt::kClassToken;
     case ModelHead::kNone:
       break;
   }

@@ -82,6 +82,7 @@ Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std:
 bool predicts_there(const Report& report, const ModelInfo& info, const ExplainOptions& options, std::size_t reading) {
   const Settings& settings = options.settings;
   if (!is_predicted_at(predicts_at(info), settings, report.input, reading)) return false;
+  if (info.head == ModelHead::kEmbedding && info.pooling == Pooling::kMean) return has_pooled_output(info, options);
   if (info.head != ModelHead::kMaskedLm) return true;
   std::vector<Note> notes;  // the report has them
   const std::size_t mask = resolve_output_token(settings.output_token, report.input, false, settings.words, notes);
@@ -101,7 +102,10 @@ Report begin_report(const Encoding& encoding, const std::string& text, const std
     report.input.text_pair = pair.value_or("");
   }
   const bool predicts = predicts_there(report, info, options, reading);
-  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays}, report.notes);
+  choose_mixing(
+      options.settings, model,
+      {.tokens = n, .predicts = predicts, .of_state = info.head == ModelHead::kEmbedding, .only_row = replays},
+      report.notes);
   validate(options.settings);
   report.settings = options.settings;
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
@@ -140,6 +144,7 @@ class TextExplanation {
     if (explains_) asked_ = task_.ask();
     std::size_t& output = question_.settings.output_token;
     if (!options_.settings.output_token.is_named()) output = task_.output_token(output, asked_);
+    question_.pooled = task_.is_pooled();
     run_.logit_positions = task_.logit_positions(output);
     checks_ = wants_check_ && !explains_ && task_.ends_in(output);
     if (checks_) asked_ = task_.ask();
@@ -169,7 +174,9 @@ class TextExplanation {
   void fill() {
     const ModelInfo& info = model_.info();
     const std::size_t n = input_.ids.size();
-    if (std::optional<RunningAttention> running = running_attention(options_, info.layers)) {
+    std::optional<RunningAttention> running;
+    if (!question_.pooled) running = running_attention(options_, info.layers);
+    if (running) {
       RunningSink sink(*running, options_.settings.heads.fusion);
       StopSink stoppable({&sink}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
       take(model_.run(input_, &stoppable, run_));
@@ -195,7 +202,7 @@ class TextExplanation {
                                    .phases = options_.phases},
                                   [&](const ModelOutput& found) {
                                     take(found);
-                                    return report_.target;
+                                    return explains_ ? std::optional(explained_) : std::nullopt;
                                   });
     report_.attention = std::move(made.attention);
     keep_attention_row(report_, made.attention_row, groups_);
@@ -222,15 +229,12 @@ class TextExplanation {
     task_.add_predictions(output, shown());
     if (!explains_ && !checks_) return;
     const ReportTarget target = task_.target(asked_, output, shown());
-    explained_ = score_target(target);
+    explained_ = task_.score(target);
     // Also where other tokens are blanked, or by padding.
     const ModelInfo& info = model_.info();
     if (info.head == ModelHead::kClassification && info.causal) explained_.position = run_.logit_positions.front();
-    if (explains_) {
-      report_.target = target;
-    } else {
-      quantity_ = compared_quantity(target);
-    }
+    if (explains_) report_.target = target;
+    if (!explains_ || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);
   }
 
   // Called once the report holds the methods that aggregate.
@@ -245,6 +249,7 @@ class TextExplanation {
     methods.quantity = quantity_;
     methods.steps = options_.integration_steps;
     methods.threads = options_.threads;
+    methods.is_explained = explains_ || explained_.kind == ScoreTarget::Kind::kCosine;
     methods.check = wants_check_ ? options_.check : CheckWhen::kNever;
     methods.codec = &codec_;
     methods.replacements = options_.check_replacements;
@@ -268,7 +273,7 @@ class TextExplanation {
   AskedTarget asked_;
   RunOptions run_;
   ScoreTarget explained_;
-  std::string quantity_;  // where the report has no target that says it
+  std::string quantity_;  // where the target's kind does not say it
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct ModelGraph {
   std::vector<double> attention_row;     // ModelGraphQuestion::beside, if there was a pass back
 };
 
-// `target_of`: from ModelOutput to std::optional<ReportTarget>; called once, after the model has run, and must give one
+// `target_of`: from ModelOutput to std::optional<ScoreTarget>; called once, after the model has run, and must give one
 // if the mixing needs gradients. Memory: O(L n^2), or O(L H n^2) if attention is kept. Throws as the model does, and
 // the sinks, and target_graph(); Cancelled.
 template <typename Input, typename TargetOf>

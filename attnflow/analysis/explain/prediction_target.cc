@@ -22,6 +22,12 @@ TargetNames names_of(const ModelInfo& info, const TextCodec* codec) {
 
 void check_head(const ModelInfo& info, const Settings& settings) {
   if (info.head != ModelHead::kNone) return;
+  if (!info.unknown_embedding.empty()) {
+    throw internal::model_error(
+        "--{}: expected a sentence encoder whose embedding is a mean of tokens or the first token (pooling mean, "
+        "mean_sqrt_len or cls), found {} in {}; choose --mixing attention or alti with raw, rollout or flow",
+        explaining_option(settings), info.unknown_embedding, info.name);
+  }
   throw internal::model_error(
       "--{}: expected a classifier or a language model, whose score for a class or a token is explained, found {}, "
       "which has no head that scores anything; choose such a model, or --mixing attention with raw, rollout or flow",

@@ -30,14 +30,14 @@ struct TargetGraph {
 // One forward and one backward pass: O(L n^2) memory in addition to the model's. `beside`, if any, sees the same
 // layers. Throws as Gradients::attention_gradients() and the sinks do; Cancelled. Progress is in layers.
 template <typename Input>
-TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ReportTarget& target,
+TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ScoreTarget& target,
                          const ResolvedMixing& mixing, const std::stop_token& stop_token,
                          const ProgressFunction& progress = {}, AttentionGradientSink* beside = nullptr) {
   const std::unique_ptr<GraphOfGradientsSink> sink = gradients_sink(model.info().layers, mixing);
   std::vector<AttentionGradientSink*> sinks = {sink.get()};
   if (beside != nullptr) sinks.push_back(beside);
   StopGradientSink stoppable(std::move(sinks), stop_token, progress, model.info().layers);
-  gradients_of(model).attention_gradients(input, score_target(target), stoppable, backward_rule(mixing.kind));
+  gradients_of(model).attention_gradients(input, target, stoppable, backward_rule(mixing.kind));
   const std::optional<double> share = sink->negative_share();
   return {sink->take(), share};
 }

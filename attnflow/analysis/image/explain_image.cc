@@ -83,6 +83,7 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   ImageQuestion question = image_question(model, input, *report.input.image, report.input.tokens, score_target(target),
                                           std::vector<float>(model.info().image->channels, 0.0F),
                                           processor.do_normalize ? "mean color" : "black");
+  question.is_explained = report.target.has_value();
   if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
   question.phases = options.phases;
@@ -181,10 +182,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .phases = options.phases},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
-                                  if (!explains && !checks) return std::optional<ReportTarget>();
+                                  if (!explains && !checks) return std::optional<ScoreTarget>();
                                   predicted = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
                                   if (explains) report.target = predicted;
-                                  return report.target;
+                                  return std::optional(score_target(*predicted));
                                 });
   report.attention = std::move(made.attention);
   keep_attention_row(report, made.attention_row, single_tokens(n));

@@ -32,6 +32,7 @@ struct MethodQuestion {
   std::size_t steps = kIntegrationSteps;     // integrated gradients
   std::size_t threads = 0;                   // of what is not the model's; 0: one per hardware thread
   CheckWhen check = CheckWhen::kIfCheap;     // of the maps in the report
+  bool is_explained = true;                  // the maps are meant to explain the target, so that more checks are worth it
   const TextCodec* codec = nullptr;          // of a text: to replace its tokens by others, for the check
   std::size_t replacements = kReplacements;  // of each token; 0: it is blanked
   PhaseStart phases = {};                    // blank-out and integrated gradients

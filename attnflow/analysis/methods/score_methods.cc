@@ -74,15 +74,20 @@ void score_methods(Report& report, const Question& question) {
   std::optional<BlankOut> blanked;
   if (report.settings.wants(Method::kBlankOut)) blanked = blank_out(question);
   for (const Method method : report.settings.methods) {
-    if (!method_info(method).aggregates()) report.scores.push_back(method_scores(method, question, blanked));
+    if (method_info(method).aggregates()) continue;
+    MethodScores& found = report.scores.emplace_back(method_scores(method, question, blanked));
+    // A token that is no input, the mean of all, has no score.
+    Tensor<double> values({1, report.input.tokens.size()});
+    std::copy_n(found.values.data(), found.values.size(), values.data());
+    found.values = std::move(values);
   }
   note_integration_error(report.scores, question.steps, report.notes);
   if (question.check == CheckWhen::kNever) return;
   const bool must = question.check == CheckWhen::kAlways;
   std::optional<double> work;
-  if (!must) work = report.settings.explains_prediction() ? kExplanationCheckWork : kMapCheckWork;
+  if (!must) work = question.is_explained ? kExplanationCheckWork : kMapCheckWork;
   report.check = make_check(report, report.output_token, question, work, blanked);
-  if (!report.check && report.settings.explains_prediction() && work && question.blanked) {
+  if (!report.check && question.is_explained && work && question.blanked) {
     const double needed = check_work(report, question);
     const std::string time = internal::about_time(needed / kCheckWorkOfASecond);
     if (needed > *work) report.notes.push_back({NoteCode::kNotChecked, {{"time", time}}});

@@ -29,8 +29,12 @@ std::vector<double> target_values(VisionModel& model, std::span<const PixelInput
 }
 
 std::string target_quantity(ScoreTarget::Kind kind) {
-  constexpr std::array kQuantities = {"logit", "logit difference", "logit above the others' mean", "probability",
-                                      "difference of probabilities"};
+  constexpr std::array kQuantities = {"logit",
+                                      "logit difference",
+                                      "logit above the others' mean",
+                                      "probability",
+                                      "difference of probabilities",
+                                      "cosine similarity"};
   return kQuantities[static_cast<std::size_t>(kind)];
 }
 

@@ -34,6 +34,8 @@ AskedTarget TextTask::ask() {
   return found;
 }
 
+ScoreTarget TextTask::score(const ReportTarget& target) const { return score_target(target); }
+
 std::size_t TextTask::output_token(std::size_t usual, const AskedTarget& /*asked*/) { return usual; }
 
 std::unique_ptr<TextTask> text_task(const TextQuestionAsked& asked) {
@@ -48,6 +50,8 @@ std::unique_ptr<TextTask> text_task(const TextQuestionAsked& asked) {
       return mask_task(asked);
     case ModelHead::kCausalLm:
       return next_token_task(asked);
+    case ModelHead::kEmbedding:
+      return embedding_task(asked);
     case ModelHead::kNone:
       break;
   }

@@ -45,11 +45,15 @@ class TextTask {
   virtual std::vector<std::size_t> logit_positions(std::size_t output) = 0;
   // The prediction that is explained at the output token, after the run.
   virtual ReportTarget target(const AskedTarget& asked, const ModelOutput& output, std::size_t token) = 0;
+  // The value of that target as the model is asked for it, for others than logits.
+  virtual ScoreTarget score(const ReportTarget& target) const;
   // Whether the model predicts something at the output token, so that maps of attention can be checked.
   virtual bool ends_in(std::size_t token) const = 0;
   virtual void add_predictions(const ModelOutput& output, std::size_t token) = 0;
   // Tokens that the prediction replaces are no content.
   virtual bool is_predicted(std::size_t /*token*/) const { return false; }
+  // Whether the output token, the report's last, stands for the mean of all others.
+  virtual bool is_pooled() const { return false; }
 
  protected:
   const TextQuestionAsked& asked() const { return asked_; }
@@ -68,6 +72,11 @@ std::unique_ptr<TextTask> token_class_task(const TextQuestionAsked& asked);
 std::unique_ptr<TextTask> answer_task(const TextQuestionAsked& asked);
 std::unique_ptr<TextTask> mask_task(const TextQuestionAsked& asked);
 std::unique_ptr<TextTask> next_token_task(const TextQuestionAsked& asked);
+std::unique_ptr<TextTask> embedding_task(const TextQuestionAsked& asked);
+
+// Whether the output is the mean of all tokens' states, which gets a token of its own. Not with kept attention, which
+// is between the model's tokens.
+bool has_pooled_output(const ModelInfo& info, const ExplainOptions& options);
 
 // Parts that tasks share.
 std::vector<ReportChoice> choices_of(const std::vector<Prediction>& predictions);

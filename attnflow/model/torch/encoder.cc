@@ -144,11 +144,11 @@ class TorchEncoder : public Kind, public Gradients<Input> {
   }
 
   std::vector<Tensor<float>> classify(std::span<const Input> inputs, const BatchOptions& options) override {
-    check_classifies();
+    check_predicts_whole();
     std::vector<Tensor<float>> logits(inputs.size());
     each_batch(inputs, options, [&](const Group& group, const BatchForward& forward, const at::Tensor& embedding) {
       const c10::InferenceMode no_gradients;
-      const at::Tensor all = forward.classify(forward.encode(embedding), forward.padding());
+      const at::Tensor all = predict_whole(forward, forward.encode(embedding), forward.padding());
       for (std::size_t i = 0; i < group.size(); ++i) logits[group[i]] = to_host(all[to_signed(i)]);
     });
     return logits;
@@ -169,7 +169,7 @@ class TorchEncoder : public Kind, public Gradients<Input> {
       std::vector<at::Tensor> values;
       for (std::size_t i = 0; i < group.size(); ++i) {
         const std::size_t tokens = input_tokens(info_, inputs[group[i]]);
-        values.push_back(value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens));
+        values.push_back(value_at(forward, hidden.narrow(0, to_signed(i), 1), targets[group[i]], tokens, options.rule));
       }
       const at::Tensor stacked = at::stack(values);
       // Sequences in a batch are independent, so the gradient of the sum contains each one's own.
@@ -210,7 +210,7 @@ class TorchEncoder : public Kind, public Gradients<Input> {
         return forward.layer(layer, given);
       };
       const internal::LayeredTarget asked = {
-          .value = [&](const at::Tensor& top) { return value_at(forward, forward.finish(top), target, tokens); },
+          .value = [&](const at::Tensor& top) { return value_at(forward, forward.finish(top), target, tokens, rule); },
           .sink = &sink,
           .tokens = static_cast<std::size_t>(x.size(1))};
       internal::differentiate_layers(model, x, {&asked, 1});
@@ -254,28 +254,35 @@ class TorchEncoder : public Kind, public Gradients<Input> {
   internal::EncoderTensors tensors_;
 
  private:
-  void check_classifies() const {
-    if (info_.head == ModelHead::kClassification) return;
-    internal::fail(ErrorKind::kUnsupportedModel, "expected a model with a classification head, found none in {}",
-                   info_.name);
+  void check_predicts_whole() const {
+    if (predicts_whole(info_.head)) return;
+    internal::fail(ErrorKind::kUnsupportedModel,
+                   "expected a model with a classification head or an embedding, found neither in {}", info_.name);
+  }
+
+  // The classes or the embeddings of whole inputs.
+  template <typename Forward>
+  at::Tensor predict_whole(const Forward& forward, const at::Tensor& hidden, const at::Tensor& padding = {}) const {
+    return info_.head == ModelHead::kEmbedding ? forward.pool(hidden, info_.pooling, padding)
+                                               : forward.classify(hidden, padding);
   }
 
   // `hidden`: the last hidden states [1, T, hidden] of a sequence of `tokens`.
   at::Tensor value_at(const BatchForward& forward, const at::Tensor& hidden, const ScoreTarget& target,
-                      std::size_t tokens) const {
-    if (info_.head == ModelHead::kClassification) {
-      return internal::value_of(target, forward.classify(hidden.narrow(1, 0, to_signed(tokens)))[0]);
+                      std::size_t tokens, BackwardRule rule) const {
+    if (predicts_whole(info_.head)) {
+      return internal::value_of(target, predict_whole(forward, hidden.narrow(1, 0, to_signed(tokens)))[0], rule);
     }
     if (info_.head == ModelHead::kQuestionAnswering) {
-      return internal::value_of(target, forward.predict_answers(hidden.narrow(1, 0, to_signed(tokens)))[0]);
+      return internal::value_of(target, forward.predict_answers(hidden.narrow(1, 0, to_signed(tokens)))[0], rule);
     }
     const auto position = to_signed(target.position.value_or(tokens - 1));
     const at::Tensor index = at::full({1}, position, at::TensorOptions(at::kLong)).to(device_);
-    return internal::value_of(target, forward.predict_tokens(hidden, index)[0]);
+    return internal::value_of(target, forward.predict_tokens(hidden, index)[0], rule);
   }
 
   ModelOutput head(const SequenceForward& forward, const at::Tensor& hidden, const RunOptions& options) const {
-    if (info_.head == ModelHead::kClassification) return {to_host(forward.classify(hidden)[0])};
+    if (predicts_whole(info_.head)) return {to_host(predict_whole(forward, hidden)[0])};
     if (info_.head == ModelHead::kQuestionAnswering) return {to_host(forward.predict_answers(hidden))};
     if (info_.head == ModelHead::kNone) return {};
     // One position's logits may be as numerous as the vocabulary.

@@ -76,6 +76,10 @@ class EncoderForward {
     if (!tensors_.head_second.weight.defined()) return logits;
     return (logits + ops_.linear(tensors_.head_second, hidden.select(1, 1))) / 2;
   }
+  // The embeddings of texts: [B, H].
+  at::Tensor pool(const at::Tensor& hidden, Pooling pooling, const at::Tensor& padding = {}) const {
+    return pooling == Pooling::kMean ? mean_of_tokens(hidden, padding) : hidden.select(1, 0);
+  }
   // Token head at `positions`, given as row * T + position: [positions, vocabulary or classes].
   at::Tensor predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);

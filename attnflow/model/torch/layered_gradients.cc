@@ -102,7 +102,7 @@ std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, con
   return results;
 }
 
-at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
+at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits, BackwardRule rule) {
   const auto label = static_cast<std::int64_t>(target.label);
   const auto mean_of_others = [&](const at::Tensor& values) {
     at::Tensor sum = values[static_cast<std::int64_t>(target.others.front())];
@@ -125,6 +125,11 @@ at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits) {
     case ScoreTarget::Kind::kProbabilityDifference: {
       const at::Tensor probabilities = at::softmax(logits, -1);
       return probabilities[label] - mean_of_others(probabilities);
+    }
+    case ScoreTarget::Kind::kCosine: {
+      const at::Tensor length = logits.norm();
+      const at::Tensor direction = at::tensor(target.direction, at::TensorOptions(at::kFloat)).to(logits.device());
+      return (logits * direction).sum() / (rule == BackwardRule::kAttnLrp ? length.detach() : length);
     }
   }
   return {};

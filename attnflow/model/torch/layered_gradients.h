@@ -57,7 +57,7 @@ std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, con
                                                   std::span<const LayeredTarget> targets,
                                                   const std::stop_token& stop_token = {});
 
-// Returns the number that a target selects from logits [classes].
-at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits);
+// Returns the number that a target selects from logits [classes], or an embedding [hidden].
+at::Tensor value_of(const ScoreTarget& target, const at::Tensor& logits, BackwardRule rule = BackwardRule::kGradient);
 
 }  // namespace attnflow::internal

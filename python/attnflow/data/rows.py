@@ -16,6 +16,7 @@ from attnflow.inputs import Given
 from attnflow.pictures import takes_pictures
 from attnflow.report import Report
 from attnflow.text import require_words, unicode_text
+from attnflow.wrapped import pooling_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -96,6 +97,7 @@ class Explainer:
         target_column: str | None = None,
         **options: Unpack[TextOptions],
     ) -> None:
+        self._pooling = pooling_of(model)
         self.model = model = explained(model)
         self.tokenizer = tokenizer
         self.column = column
@@ -135,7 +137,7 @@ class Explainer:
         if not takes_pictures(self.model):
             check_tokenizer(self.tokenizer)
             options: Any = self.options
-            yield from explained_each(self.model, self.tokenizer, texts, False, options)
+            yield from explained_each(self.model, self.tokenizer, texts, False, options, pooling=self._pooling)
             return
         for path, _ in texts:
             try:

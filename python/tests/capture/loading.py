@@ -11,7 +11,7 @@ import transformers
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
 
-__all__ = ["BERT", "DECODERS", "MODELS", "ROOT", "PackageTest", "loaded"]
+__all__ = ["BERT", "DECODERS", "MODELS", "ROOT", "PackageTest", "like", "loaded"]
 
 transformers.logging.set_verbosity_error()
 MODELS = ROOT / "tests" / "golden" / "models"
@@ -23,6 +23,12 @@ KINDS: dict[str, Any] = {
     "classification": transformers.AutoModelForSequenceClassification,
     "base": transformers.AutoModel,
 }
+
+
+def like(package: str, kind: str, **held: Any) -> Any:
+    """A stand-in by package and name, which identify wrappers."""
+    made = type(kind, (), {"__module__": f"{package}.somewhere", **held})
+    return made()
 
 
 def loaded(name: str = BERT.name, **options: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 import torch
 import transformers
-from loading import BERT, DECODERS, MODELS, PackageTest, loaded
+from loading import BERT, DECODERS, MODELS, PackageTest, like, loaded
 
 import attnflow
 
@@ -216,11 +216,6 @@ class Wrapped(PackageTest):
         model, tokenizer = loaded()
         expected = attnflow.explain(model, tokenizer, TEXT, method="rollout")
 
-        def like(package: str, kind: str, **held: Any) -> Any:
-            """A stand-in by package and name, which identify wrappers."""
-            made = type(kind, (), {"__module__": f"{package}.somewhere", **held})
-            return made()
-
         class Lora:
             is_prompt_learning = False
 
@@ -279,7 +274,6 @@ class Wrapped(PackageTest):
                 transformers.BertForMultipleChoice,
                 "which has no head that scores anything",
             ),
-            (transformers.BertModel, "which has no head that scores anything"),
         ):
             with self.subTest(kind.__name__), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.explain(kind(config).eval(), tokenizer, "the key", mixing="relevance")

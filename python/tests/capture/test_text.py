@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import transformers
-from loading import MODELS, PackageTest, loaded
+from loading import MODELS, PackageTest, like, loaded
 
 import attnflow
 from attnflow.text import readable, spelled
@@ -229,9 +229,9 @@ class Text(PackageTest):
         text = "the key [MASK]"
         self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).check)
         self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).check)
-        base = loaded("bert_base")[0]
-        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model with a head .* found BertModel"):
-            attnflow.explain(base, self.tokenizer, text, check=True)
+        choice = transformers.BertForMultipleChoice(loaded("bert_base")[0].config).eval()
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model that predicts .* found BertForMul"):
+            attnflow.explain(choice, self.tokenizer, text, check=True)
         with self.assertRaisesRegex(
             attnflow.Error, "check=True: expected an output token at which the model makes a prediction"
         ):
@@ -273,9 +273,105 @@ class Text(PackageTest):
         self.assertEqual(moved.blank if moved else None, "[MASK]")
 
     def test_models_that_say_nothing_of_the_kind(self) -> None:
-        model = loaded("bert_base")[0]
+        model = transformers.BertForMultipleChoice(loaded("bert_base")[0].config).eval()
         report = attnflow.explain(model, self.tokenizer, "the key", method="rollout")
         self.assertEqual(json.loads(report.to_json())["predictions"], [])
+
+
+class Embeddings(PackageTest):
+    """An encoder without a head: its embedding is explained."""
+
+    TEXT = "the author and her book"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.model, self.tokenizer = loaded("bert_base")
+
+    def embedding(self, ids: Any, pooling: str) -> Any:
+        with torch.no_grad():
+            states = self.model(input_ids=torch.tensor([ids])).last_hidden_state[0]
+        return states[0] if pooling == "cls" else states.mean(0)
+
+    def check_drops(self, report: Any, pooling: str) -> None:
+        ids = self.tokenizer(self.TEXT)["input_ids"]
+        index = self.tokenizer.get_vocab()
+        whole = self.embedding(ids, pooling)
+        self.assertEqual(report.check.quantity, "cosine similarity")
+        self.assertAlmostEqual(report.check.value, 1.0, places=5)
+        for position, checked in report.check.tokens.items():
+            for one in checked.replacements:
+                spelled = [index[name] for name in (one.text, f"##{one.text}") if name in index]
+                values = [
+                    torch.cosine_similarity(
+                        self.embedding([*ids[:position], other, *ids[position + 1 :]], pooling), whole, dim=0
+                    )
+                    for other in spelled
+                ]
+                self.assertLess(min(abs(float(value) - one.value) for value in values), 1e-5)
+
+    def test_the_mean_is_one_more_token(self) -> None:
+        report = attnflow.explain(self.model, self.tokenizer, self.TEXT)
+        self.assertEqual(report.tokens[-1], "[mean]")
+        self.assertEqual(report.output_token, len(report.tokens) - 1)
+        self.assertEqual(report.settings["mixing"], "alti")
+        self.assertEqual([one.kind for one in report.predictions], ["embedding"])
+        self.check_drops(report, "mean")
+
+    def test_is_the_same_as_of_the_program(self) -> None:
+        for mixing in ("attention", "alti", "relevance"):
+            report = attnflow.explain(self.model, self.tokenizer, self.TEXT, mixing=mixing)
+            self.run_program("explain", self.TEXT, "--model", MODELS / "bert_base", "--mixing", mixing, "-o", "out.npz")
+            with np.load(self.folder / "out.npz") as expected:
+                for name in ("raw", "rollout", "flow"):
+                    np.testing.assert_allclose(getattr(report, name), expected[name], atol=1e-5)
+        self.assertEqual(report.target.kind, "embedding")
+
+    def test_a_sentence_transformer_says_how_it_pools(self) -> None:
+        for mode in ("mean", "cls", "max"):
+            parts = [like("a", "Transformer", auto_model=self.model), like("a", "Pooling"), like("a", "Normalize")]
+            parts[1].get_pooling_mode_str = lambda mode=mode: mode
+            encoder = like("sentence_transformers", "SentenceTransformer", __iter__=lambda _, parts=parts: iter(parts))
+            if mode == "max":
+                with self.assertRaisesRegex(attnflow.Error, "pooling mean, mean_sqrt_len or cls.*found max pooling"):
+                    attnflow.explain(encoder, self.tokenizer, self.TEXT, mixing="relevance")
+                continue
+            report = attnflow.explain(encoder, self.tokenizer, self.TEXT)
+            self.assertEqual(report.output_token, 0 if mode == "cls" else len(report.tokens) - 1)
+            self.check_drops(report, mode)
+
+    def test_the_similarity_to_other_texts(self) -> None:
+        own, near, far = (
+            self.embedding(self.tokenizer(text)["input_ids"], "mean") for text in (self.TEXT, "the table", "sara")
+        )
+        report = attnflow.explain(self.model, self.tokenizer, self.TEXT, target="the table", against="sara")
+        value = torch.cosine_similarity(own, near, dim=0) - torch.cosine_similarity(own, far, dim=0)
+        self.assertEqual(report.target.kind, "similarity")
+        self.assertAlmostEqual(report.target.value, float(value), places=5)
+        self.assertAlmostEqual(report.check.value, float(value), places=5)
+
+    def test_other_outputs_are_states(self) -> None:
+        report = attnflow.explain(self.model, self.tokenizer, self.TEXT, output_token="cls", method="rollout")
+        self.assertEqual(report.predictions, [])
+        self.assertNotIn("[mean]", report.tokens)
+
+    def test_decoders_have_none(self) -> None:
+        config = transformers.GPT2Config(vocab_size=len(self.tokenizer), n_embd=32, n_layer=2, n_head=4, n_positions=64)
+        report = attnflow.explain(transformers.GPT2Model(config).eval(), self.tokenizer, self.TEXT, method="rollout")
+        self.assertEqual(report.predictions, [])
+
+    def test_scores(self) -> None:
+        report = attnflow.explain(
+            self.model, self.tokenizer, self.TEXT, method="attnlrp,integrated-gradients,blank-out", check=False
+        )
+        integrated = report.scores["integrated-gradients"][0]
+        self.assertEqual(integrated[-1], 0.0)
+        special = self.tokenizer.all_special_ids
+        ids = self.tokenizer(self.TEXT)["input_ids"]
+        blank = [token if token in special else self.tokenizer.unk_token_id for token in ids]
+        end = torch.cosine_similarity(self.embedding(blank, "mean"), self.embedding(ids, "mean"), dim=0)
+        self.assertAlmostEqual(float(integrated.sum()), 1.0 - float(end), places=3)
+        with self.assertRaisesRegex(attnflow.Error, "gradient-x-input: expected a prediction whose gradient is not 0"):
+            attnflow.explain(self.model, self.tokenizer, self.TEXT, method="gradient-x-input")
 
 
 class OwnHeads(PackageTest):

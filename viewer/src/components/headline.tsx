@@ -15,7 +15,11 @@ import { Own, Piece } from "./own_text";
 function answerOf({ report, state }: Viewer): { label: string; probability?: number } | null {
   const { predictions = [], output_token: own, target } = report.document;
   const token = state.choices.token.value;
-  const { position, choices = [], candidates = [] } = predictions.find((one) => (one.position ?? own) === token) ?? {};
+  const found = predictions.find((one) => (one.position ?? own) === token);
+  if (found?.kind === "embedding") {
+    return { label: target?.kind === "similarity" ? "The similarity" : "The embedding" };
+  }
+  const { position, choices = [], candidates = [] } = found ?? {};
   if (token !== own && position !== token) return null;
   // An answer's target is its first token alone.
   const explained = target && target.kind !== "answer" && (target.position ?? own) === token;

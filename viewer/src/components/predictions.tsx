@@ -99,9 +99,13 @@ function OtherTokens({ report, predictions }: { report: Report; predictions: rea
   );
 }
 
+/** Those that can be listed; an embedding has no choices. */
+export const withChoices = ({ document }: Report): Prediction[] =>
+  (document.predictions ?? []).filter(({ choices }) => choices.length > 0);
+
 /** Only the sections; null if the model predicted nothing. */
 export function Predictions({ report, id, heading = "Prediction", beside }: PredictionsProps) {
-  const predictions = report.document.predictions ?? [];
+  const predictions = withChoices(report);
   if (predictions.length === 0) return null;
   const of = (all: readonly Prediction[] | undefined, { kind, position }: Prediction, k: number) =>
     kind === "token-class" ? all?.find((one) => one.position === position) : all?.[k];

@@ -115,14 +115,14 @@ export interface Choice {
 }
 
 export interface Prediction {
-  kind: "classification" | "token-class" | "answer" | "masked" | "next";
+  kind: "classification" | "token-class" | "answer" | "masked" | "next" | "embedding";
   position?: number | null;
   choices: Choice[];
   candidates: Choice[];
 }
 
 export interface Target {
-  kind: "class" | "answer" | "masked" | "next";
+  kind: "class" | "answer" | "masked" | "next" | "embedding" | "similarity";
   label: string;
   index: number;
   logit: number;
@@ -135,6 +135,8 @@ export interface Target {
     others?: { label: string; index: number; logit: number }[];
   };
   title?: string;
+  /** what its value is: "logit difference"; absent from older reports */
+  quantity?: string;
 }
 
 /** What accompanies the scores of one prediction. */

@@ -211,8 +211,13 @@ export class Report {
     );
   }
 
-  /** Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). */
+  /**
+   * Whether values are in logits: scores, raw values with gradients, flow of relevance (its capacities keep size). Those
+   * of an embedding are parts of a cosine.
+   */
   inLogits(array: string): boolean {
+    const kind = this.document.target?.kind;
+    if (kind === "embedding" || kind === "similarity") return false;
     if (isScoreArray(array)) return true;
     const { rule } = this.mixing;
     if (this.settings.normalize !== "none" || array.endsWith("_normalized") || !hasTarget(this.mixing)) return false;

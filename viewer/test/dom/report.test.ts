@@ -419,6 +419,26 @@ describe("filters", () => {
     expect(text("#heading")).toMatch(/^neither: /);
   });
 
+  test("the headline names an embedding, which has no choices", async () => {
+    const report = reportOf("", "short");
+    const predictions = [{ kind: "embedding", position: report.output_token, choices: [], candidates: [] }];
+    await open({ ...report, predictions });
+    expect(text("#heading")).toMatch(/^The embedding: /);
+    expect(all("#predictions")).toHaveLength(0);
+    const target = {
+      label: "the embedding",
+      index: 0,
+      logit: 1,
+      title: "the embedding",
+      quantity: "cosine similarity",
+    };
+    const settings = { ...report.settings, mixing: "relevance" };
+    await open({ ...report, predictions, settings, target: { kind: "embedding", ...target } });
+    expect(text("#explained")).toBe("Relevance for the embedding (cosine similarity 1.00)");
+    await open({ ...report, predictions, target: { kind: "similarity", ...target } });
+    expect(text("#heading")).toMatch(/^The similarity: /);
+  });
+
   test("special tokens are excluded as a page opens", async () => {
     const numbers = short();
     const { tokens: pieces } = numbers.report.input;
