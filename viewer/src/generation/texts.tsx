@@ -1,5 +1,6 @@
 // The prompt and the generated text, colored by what the chosen token drew on.
 import { useRef } from "preact/hooks";
+import { Belief } from "../components/belief";
 import { Card } from "../components/card";
 import { TextLegend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
@@ -37,7 +38,9 @@ export function Texts() {
     <Card
       id="text"
       title={report.joint ? "Source and target" : "Prompt"}
+      about={viewer.mapText()}
       wide
+      open
       exporter={{
         svg: () => pictureOf("text-strips"),
         shown: () => ({ title: report.joint ? "Source and target" : "Prompt and continuation" }),
@@ -75,24 +78,25 @@ export function Texts() {
         </div>
       </div>
       <Readout view="text" />
-      <ScoreParts />
-      <SpecialNote />
-      <Shares />
+      {check && check.tokens.length > 0 && <CheckRow key={token} check={check} report={report} segment={0} />}
+      <Belief />
       <div class="row foot">
         <TextLegend />
-        <p class="help" id="text-help">
-          Click a generated token to explain it, or step with the arrow keys
-          {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
-          {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
-        </p>
       </div>
+      <p class="help" id="text-help">
+        Click a generated token to explain it, or step with the arrow keys
+        {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
+        {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
+      </p>
       {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
           These numbers were computed without attention to {maskWords(report, settings.mask_columns)}: zeros there say
           nothing about the model.
         </p>
       )}
-      {check && <CheckRow key={token} check={check} report={report} tokens={m} />}
+      <SpecialNote />
+      <ScoreParts />
+      <Shares />
     </Card>
   );
 }

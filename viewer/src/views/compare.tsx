@@ -197,7 +197,7 @@ function Comparison() {
   const [a, b] = sides;
   const { report } = a;
   return (
-    <Card id="compare" title="Compare" wide exporter={exporterOf(compared)} tools={<StopComparing />}>
+    <Card id="compare" title="Compare" wide open exporter={exporterOf(compared)} tools={<StopComparing />}>
       <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} without={without} />
       <Cautions {...compared} />
       <Halves {...compared} />
