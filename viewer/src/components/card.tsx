@@ -24,7 +24,7 @@ export interface CardProps {
   /** kebab-case; the section's id is `${id}-card`, tests and links use it */
   id: string;
   title: string;
-  /** next to the title: what is shown, in a few words */
+  /** next to the title: what is shown, in a few words, and its legend */
   about?: ComponentChildren;
   children: ComponentChildren;
   /** it is never folded; no card is in a frame or on paper */
@@ -59,7 +59,7 @@ export function Card({ id, title, about, children, open = false, tools, wide = f
             title
           )}
         </h2>
-        {about && <p class="about">{about}</p>}
+        {about && <div class="row about">{about}</div>}
         <div class="row card-tools" hidden={folded}>
           {tools}
           {exporter && <ExportMenu card={id} title={title} exporter={exporter} />}

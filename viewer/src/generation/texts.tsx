@@ -38,7 +38,12 @@ export function Texts() {
     <Card
       id="text"
       title={report.joint ? "Source and target" : "Prompt"}
-      about={viewer.mapText()}
+      about={
+        <>
+          {viewer.mapText()}
+          <TextLegend />
+        </>
+      }
       wide
       open
       exporter={{
@@ -54,6 +59,7 @@ export function Texts() {
             {...shared}
             id="prompt"
             segment={0}
+            fromEnd={!report.joint}
             labelledby={report.joint ? "source-heading" : "text-heading"}
             current={() => promptFocus.current}
             onMove={(token) => (promptFocus.current = token)}
@@ -80,9 +86,6 @@ export function Texts() {
       <Readout view="text" />
       {check && check.tokens.length > 0 && <CheckRow key={token} check={check} report={report} segment={0} />}
       <Belief />
-      <div class="row foot">
-        <TextLegend />
-      </div>
       <p class="help" id="text-help">
         Click a generated token to explain it, or step with the arrow keys
         {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.

@@ -30,10 +30,22 @@ export function contrastOf({ kind, against }: Target): Contrast | null {
   return { named: labels.slice(0, count), more: Math.max(0, labels.length - count), quoted, rest };
 }
 
+/** The most probable tokens, including the chosen one, whose index is `chosen`. */
+export function alternatives(token: GeneratedToken) {
+  const choices = [...token.choices];
+  // A choice is written for display, "Paris"; a token as in the vocabulary, "ĠParis"; both hold the same probability.
+  const isIt = (one: { label: string; probability: number }) =>
+    one.label === token.text || one.probability === token.probability;
+  let chosen = choices.findIndex(isIt);
+  if (chosen < 0) chosen = choices.push({ label: token.text, probability: token.probability }) - 1;
+  return { choices, chosen };
+}
+
 /** What a generated token was chosen over: its target's contrast, else the choices beside it. */
-export function contrastOfToken({ id, target, choices }: GeneratedToken): Contrast | null {
-  if (target) return contrastOf(target);
-  const labels = choices.filter((choice) => choice.id !== id).map(({ label }) => label.trim() || label);
+export function contrastOfToken(token: GeneratedToken): Contrast | null {
+  if (token.target) return contrastOf(token.target);
+  const { choices, chosen } = alternatives(token);
+  const labels = choices.filter((_, k) => k !== chosen).map(({ label }) => label.trim() || label);
   return labels.length > 0 ? { named: labels.slice(0, MOST_NAMED), more: null, quoted: true, rest: "" } : null;
 }
 

@@ -1,5 +1,6 @@
 // The second line below a text: rollout over the paper's attention, where another map is shown first.
 import { useMemo } from "preact/hooks";
+import { firstIsFarAbove } from "../color/ends";
 import { ValueStrip } from "../components/value_strip";
 import { useViewer, type Viewer } from "../context";
 import { Explanation } from "../explanation";
@@ -35,13 +36,15 @@ export function AttentionLine() {
     [viewer, paper, state.choices.method.value, viewer.explanation.value, viewer.output],
   );
   if (!row || isEmbedded(document.documentElement)) return null;
+  // Over attention, a decoder's first token takes most, whether or not it does in the map above.
+  const sinks = report.model.causal && state.choices.skipSink.value && firstIsFarAbove(row, viewer.output + 1);
   return (
     <div id="attention-line">
       <ValueStrip
         name="attention"
-        title="Attention rollout, as in Abnar & Zuidema"
+        title={`Attention rollout, as in Abnar & Zuidema${sinks ? ", without its sink, the first token" : ""}`}
         values={row}
-        counts={state.counts.value}
+        counts={state.counts.value.map((counts, token) => counts && !(sinks && token === 0))}
         output={viewer.output}
         method="rollout"
         view="attention"

@@ -42,6 +42,7 @@ export function CheckRow({ check, report, segment }: CheckRowProps) {
         id="check-text"
         report={report}
         segment={segment}
+        fromEnd={segment !== undefined && !report.joint}
         labelledby="check-heading"
         describedby="check-legend"
         look={() => lookOf(check, at, report, top, open.value)}

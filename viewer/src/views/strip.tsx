@@ -59,7 +59,12 @@ export function Strip() {
     <Card
       id="strip"
       title={report.document.input.kind === "text" ? "Text" : "Tokens"}
-      about={viewer.mapText()}
+      about={
+        <>
+          {viewer.mapText()}
+          <TextLegend />
+        </>
+      }
       wide
       open
       exporter={exporter}
@@ -81,9 +86,6 @@ export function Strip() {
       {check && check.tokens.length > 0 && <CheckRow check={check} report={report} />}
       <Belief />
       <AttentionLine />
-      <div class="row foot">
-        <TextLegend />
-      </div>
       <p class="help" id="strip-help">
         {scored
           ? `Color: how much each token argues for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`

@@ -281,7 +281,7 @@ describe("methods beside the graph", () => {
     expect(text("#replaced")).toContain("was blanked");
     await click(checked(0));
     expect(has("#replaced")).toBe(false);
-    expect(text("#strip-card .foot .legend")).toBe("argues against −2.0000+2.0000 argues for");
+    expect(text("#strip-card .about .legend")).toBe("argues against −2.0000+2.0000 argues for");
     // ColorBrewer's ends of red to blue, as in figures.
     const colour = (token: number) => one<HTMLElement>(`#strip [data-token="${token}"]`).style.backgroundColor;
     expect([colour(2), colour(4)].map((rgb) => rgb.match(/\d+/g)?.join())).toEqual(["5,48,97", "103,0,31"]);
@@ -331,7 +331,7 @@ describe("a decoder whose first token takes most", () => {
     await choose("raw");
     expect(text("#sink-note")).toMatch(/^Attention sink excluded: .*9\d% of the total/u);
     expect(one<HTMLElement>('#strip [data-token="0"]').style.backgroundColor).toBe("");
-    const top = /^0([\d.]+)/u.exec(text("#strip-card .foot .legend"))?.[1] ?? "";
+    const top = /^0([\d.]+)/u.exec(text("#strip-card .about .legend"))?.[1] ?? "";
     expect(numberOf(top)).toBeCloseTo(Math.max(...numbers.row("raw", count - 1, layers.slice(-1))!.slice(1)), 4);
     expect([has('#rank tr[data-token="0"]'), has("#heat .above, #matrix .above")]).toEqual([false, false]);
     await click("#sink-toggle");

@@ -326,7 +326,7 @@ describe("filters", () => {
         Math.max(0, ...values.filter((_, i) => !left.includes(i) && Boolean(tokens[i].special) === special));
       const [rest, aside] = [top(false), top(true)];
       const end = rest > 0 && aside > 2 * rest ? Math.max(rest, aside / 100) : Math.max(rest, aside);
-      expect(texts("#strip-card .foot .legend span").some((said) => Math.abs(numberOf(said) - end) < 6e-5)).toBe(true);
+      expect(texts("#strip-card .about .legend span").some((said) => Math.abs(numberOf(said) - end) < 6e-5)).toBe(true);
     };
     await click("#filters-button");
     expect(text("#excluded-of-all")).toBe("No token is excluded.");
@@ -425,7 +425,7 @@ describe("filters", () => {
     const ordinary = range(8).filter((i) => !pieces[i].special);
     expect([checked("#skip-special"), sorted(ranked())]).toEqual([true, ordinary]);
     const top = Math.max(...ordinary.map((i) => numbers.row("rollout", 6, [6])?.[i] ?? 0));
-    expect(numberOf(texts("#strip-card .foot .legend span").at(-1) ?? "")).toBeCloseTo(top, 4);
+    expect(numberOf(texts("#strip-card .about .legend span").at(-1) ?? "")).toBeCloseTo(top, 4);
   });
 });
 
