@@ -93,6 +93,11 @@ describe("a report with heads", () => {
 
   test("the graph traces a token or shows the weights on its paths", async () => {
     const lines = () => all("#graph .lines line").length;
+    // At first the strongest paths, each with a line in every layer.
+    expect([lines() >= L, text('label[for="graph-paths"]')]).toEqual([true, "5 paths"]);
+    await fill("#graph-paths", 1);
+    expect(lines()).toBe(L);
+    await click('input[name="graph-kind"][value="share"]');
     const seen = [lines()];
     const more = () => {
       seen.push(lines());
