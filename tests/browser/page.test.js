@@ -301,12 +301,12 @@ for (const [file, shows, says, cards] of [
     checkedPage,
     ["#strip", "#check-text", "#check-legend", "#agreement"],
     /: raw ranks “.+”.* first$/u,
-    ["strip-card", "rank-card", "prediction-card"],
+    ["strip-card", "rank-card", "methods-card"],
   ],
   [
     usual,
     ["#prompt", "#generated"],
-    /^“.+”, .*%.*: rollout ranks “.+”.* first$/u,
+    /^“.+”, .*%.*: rollout ranks “.+”.* first$/su,
     ["text-card", "rank-card", "choices-card"],
   ],
   [

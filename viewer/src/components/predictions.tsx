@@ -54,13 +54,12 @@ function One({ prediction, report, heading, other }: OneProps) {
   const before = (all: readonly Choice[] | undefined, label: string) =>
     all?.find((choice) => choice.label === label)?.probability;
   const token = report.tokens[position ?? -1];
+  const whole = { next: "next token", answer: "answer" }[kind as string] ?? "";
   return (
     <section>
       {(heading || kind !== "classification") && (
         <h3>
-          {heading}
-          {kind === "next" && (heading ? " of the next token" : "The next token")}
-          {kind === "answer" && (heading ? " of the answer" : "The answer")}
+          {whole && heading ? `${heading} of the ${whole}` : whole ? `The ${whole}` : heading}
           {(kind === "masked" || kind === "token-class") && token && (
             <>
               {heading && (kind === "masked" ? " at " : " for ")}
