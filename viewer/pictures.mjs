@@ -63,6 +63,7 @@ async function picture(browser, name, url, options = {}) {
   if (route) await route(tab);
   await tab.goto(typeof url === "function" ? url() : url);
   await tab.locator("h1").waitFor();
+  if (card) await tab.locator(`#${card}-heading .fold`).click();
   await act(tab);
   // What is out of sight is not drawn yet.
   if (card) {
@@ -164,7 +165,7 @@ async function serverPictures(browser, boot) {
       act: async (tab) => {
         await tab.locator("#ask-text").fill("The keys to the cabinet that the boys had lost");
         await tab.locator("#explain").click();
-        await tab.locator("#methods-card").waitFor({ timeout: 60_000 });
+        await tab.locator("#agreement").waitFor({ timeout: 60_000 });
       },
     });
     await picture(browser, "serve-image", address, {

@@ -159,12 +159,24 @@ std::string token_headline(const Report& report) {
   return text.empty() ? title : title + ", " + in_quotes(text);
 }
 
+// "The embedding of the text", "Similar to “A dog ran.”, cosine 0.72, rather than to “A cat sat.”, 0.31".
+std::string embedding_headline(const Report& report, const ReportTarget* target) {
+  if (target == nullptr || target->kind != "similarity") {
+    return report.input.image ? "The embedding of the image" : "The embedding of the text";
+  }
+  std::string text =
+      fmt::format("Similar to {}, cosine {}", in_quotes(target->label), internal::short_number(target->logit));
+  if (target->against) {
+    text += fmt::format(", rather than to {}, {}", in_quotes(target->against->label),
+                        internal::short_number(target->against->logit));
+  }
+  return text;
+}
+
 std::string headline_of(const Report& report) {
   if (report.generation) return generation_headline(report);
   const Predicted predicted = predicted_at_output(report);
-  if (predicted.kind() == "embedding") {
-    return report.input.image ? "The embedding of the image" : "The embedding of the text";
-  }
+  if (predicted.kind() == "embedding") return embedding_headline(report, predicted.target);
   const bool has_choice = predicted.prediction != nullptr && !predicted.prediction->choices.empty();
   if (!has_choice && predicted.target == nullptr) return token_headline(report);
   return predicted.kind() == "answer" ? answer_headline(report, predicted) : choice_headline(report, predicted);
@@ -210,12 +222,14 @@ std::optional<Method> best_map(const Report& report) {
   const ReportCheck* const check = answer_check(report);
   if (check == nullptr) return leading;
   constexpr double kNone = -2.0;  // below every correlation
-  std::optional<std::tuple<int, double, bool>> best;
+  std::optional<std::tuple<int, double, bool, bool>> best;
   Method method = leading;
   for (const MapCheck& map : check->maps) {
     if (std::find(held.begin(), held.end(), map.method) == held.end()) continue;
-    const std::tuple<int, double, bool> merit = {rank_of(internal::map_words(report, *check, map).level),
-                                                 map.rank_correlation.value_or(kNone), map.method == leading};
+    const internal::MapWords words = internal::map_words(report, *check, map);
+    const double order = words.order_level == "unknown" ? kNone : map.rank_correlation.value_or(kNone);
+    const std::tuple<int, double, bool, bool> merit = {rank_of(words.level), order, map.method == leading,
+                                                       map.method != Method::kRaw};
     if (best && merit <= *best) continue;
     best = merit;
     method = map.method;

@@ -56,9 +56,26 @@ export async function open(browser, file, options = {}) {
   await page.locator("#page, #failure").first().waitFor();
   // Tests read every token's numbers; leaving special tokens out, the page's own choice, has its own test.
   if (await page.locator("#skip-special:checked").isVisible()) await page.locator("#skip-special").uncheck();
-  await page.evaluate(() => document.querySelector("#recompute")?.setAttribute("open", ""));
-  await drawn(page);
+  await unfold(page);
   return { page, watch, close: () => context.close() };
+}
+
+/** Opens every view and setting that is folded at first. */
+export async function unfold(page) {
+  await page.evaluate(() => {
+    for (const heading of document.querySelectorAll('.fold[aria-expanded="false"]')) heading.click();
+    for (const id of ["recompute", "picture-options"]) document.getElementById(id)?.setAttribute("open", "");
+  });
+  await drawn(page);
+}
+
+/** Folds them again, as a page opens. */
+export async function fold(page) {
+  await page.evaluate(() => {
+    for (const heading of document.querySelectorAll('.fold[aria-expanded="true"]')) heading.click();
+    for (const id of ["recompute", "picture-options"]) document.getElementById(id)?.removeAttribute("open");
+  });
+  await drawn(page);
 }
 
 export const choose = (page, method) => page.locator(`#methods input[value="${method}"]`).check({ force: true });

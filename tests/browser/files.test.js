@@ -78,7 +78,7 @@ test("every card's SVG stands alone and says what it shows; its PNG is as large"
       assert.ok(svg.caption[0].startsWith(title ?? (await page.locator(`#${card}-heading`).textContent())), card);
       assert.match(svg.caption[1], /^“The key to the cabinets \[MASK\]” · /, card);
       assert.match(svg.caption[2], new RegExp(facts[card] ?? usually), card);
-      const shown = await page.locator(`#${card}-card .foot .legend`).allTextContents();
+      const shown = await page.locator(`#${card}-card :is(.about, .foot) .legend`).allTextContents();
       assert.equal(svg.legend.join(""), shown.join(""), card);
       if (["strip", "heat", "matrix"].includes(card)) assert.equal(svg.ramps, 1, card);
       if (!["strip", "matrix", "graph"].includes(card)) continue;

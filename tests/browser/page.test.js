@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { boxOf, choose, drawn, overlaps, pageWidth, unnamed, violations } from "./browser.js";
+import { boxOf, choose, drawn, fold, overlaps, pageWidth, unnamed, violations } from "./browser.js";
 import { fixture, Numbers, open, pageOf, reportOf, samplePage, short, usual, withPage } from "./viewer_pages.js";
 
 const OPERATED =
@@ -276,49 +276,94 @@ describe("on a phone", () => {
   });
 });
 
-/** Kinds of pages: what is seen first, and the cards that say most. */
+/** A text that was checked, of sixty tokens: what the check says of it, as attnflow writes it. */
+function checkedPage() {
+  const report = reportOf("", "long");
+  const tokens = report.input.tokens.slice(0, 60).flatMap(({ special }, token) => (special ? [] : [token]));
+  const [first] = tokens;
+  report.check = {
+    ...{ quantity: "logit difference", value: 4, reliability: 0.9 },
+    tokens: tokens.map((token, k) => ({ token, drop: 3 / (k + 1), spread: 0.1, replacements: [] })),
+    maps: report.settings.method.map((method) => ({
+      ...{ method, layer: report.settings.layers.at(-1), rank_correlation: 0.5, compared: tokens.length },
+      ...{ first_token: first, decisive_token: first, level: "strong" },
+      effect: "Right top token: without “the”, the logit difference falls by 3.00 ± 0.10, from 4.00.",
+      order: "The whole order agrees with the check in part (rank correlation 0.50).",
+    })),
+  };
+  return pageOf(report);
+}
+
+/** Kinds of pages: what is seen first, from top to bottom, and the cards that say most. */
 for (const [file, shows, says, cards] of [
-  [short, "#strip", /: rollout ranks “.+”.* first$/u, ["strip-card", "rank-card", "graph-card"]],
-  [usual, "#prompt", /^“.+”, .*%: rollout ranks “.+”.* first$/u, ["text-card", "rank-card", "choices-card"]],
+  [short, ["#strip"], /: rollout ranks “.+”.* first$/u, ["strip-card", "rank-card", "prediction-card"]],
+  [
+    checkedPage,
+    ["#strip", "#check-text", "#check-legend", "#agreement"],
+    /: raw ranks “.+”.* first$/u,
+    ["strip-card", "rank-card", "methods-card"],
+  ],
+  [
+    usual,
+    ["#prompt", "#generated"],
+    /^“.+”, .*%.*: rollout ranks “.+”.* first$/su,
+    ["text-card", "rank-card", "choices-card"],
+  ],
   [
     () => samplePage("image", "large").html,
-    "#stages .stage",
+    ["#stages .stage", "#belief"],
     /: rollout ranks the patch in row \d+, column \d+.* first$/u,
-    ["picture-card", "rank-card", "share-card"],
+    ["picture-card", "trust-card", "rank-card"],
   ],
 ]) {
-  test(`the first screen of a desk and of a phone says most: ${shows}`, async () => {
+  test(`the first screen of a desk and of a phone holds the answer: ${shows.join(", ")}`, async () => {
     await withPage(file(), { viewport: { width: 1440, height: 900 } }, async (page) => {
       if (await page.locator("#skip-special").isVisible()) await page.locator("#skip-special").check();
-      await page.evaluate(() => document.querySelector("#recompute")?.removeAttribute("open"));
+      await fold(page);
+      const boxesOf = (selector) =>
+        page.$$eval(selector, (all) =>
+          all
+            .filter((one) => one.checkVisibility())
+            .map((one) => {
+              const { left, top, bottom } = one.getBoundingClientRect();
+              return { id: one.id, left, top, bottom };
+            }),
+        );
       for (const viewport of [
         { width: 1440, height: 900 },
         { width: 390, height: 844 },
       ]) {
         await page.setViewportSize(viewport);
+        await page.evaluate(() => dispatchEvent(new Event("resize")));
         await drawn(page);
         await page.evaluate(() => scrollTo(0, 0));
         assert.match(await page.locator("h1").textContent(), says);
-        const [heading, shown] = [await boxOf(page, "h1"), await boxOf(page, shows)];
-        assert.ok(heading.y + heading.height < viewport.height / 2, "the headline");
-        const end = shows === "#stages .stage" ? shown.height : 80;
-        assert.ok(shown.y + end <= viewport.height, `${shows} from ${shown.y}`);
+        for (const part of ["h1", ...shows]) {
+          const [{ bottom }] = await boxesOf(part);
+          assert.ok(bottom <= viewport.height, `${part} ends at ${bottom} of ${viewport.height}`);
+        }
+        const [controls] = await boxesOf("#controls");
+        const [answer, ...others] = await boxesOf("main section.card");
+        assert.ok(answer.bottom <= controls.top, "the controls stand after the answer");
+        assert.equal(answer.id, cards[0]);
+        // All else is folded, but for what stands beside a picture.
+        const tall = others.filter(({ top, bottom }) => bottom - top > 70).map(({ id }) => id);
+        assert.deepEqual(
+          tall.filter((id) => !["trust-card", "prediction-card"].includes(id)),
+          [],
+        );
       }
-      const tops = (selector) =>
-        page.$$eval(selector, (all) => all.map((one) => [one.id, one.getBoundingClientRect().top]));
-      const stacked = await tops("main section.card");
+      const stacked = await boxesOf("main section.card");
       assert.deepEqual(
-        stacked.slice(0, 3).map(([id]) => id),
+        stacked.slice(0, 3).map(({ id }) => id),
         cards,
       );
       // In the order of the keyboard, too.
       assert.deepEqual(
         stacked,
-        stacked.toSorted((a, b) => a[1] - b[1]),
+        stacked.toSorted((a, b) => a.top - b.top),
       );
-      const { y: controls } = await boxOf(page, "#controls");
-      assert.ok(stacked[0][1] < controls && controls < stacked[1][1], "the controls stand after the first card");
-      const tools = (await tops(".toolbar .tools > *")).map(([, top]) => top);
+      const tools = (await boxesOf(".toolbar .tools > *")).map(({ top }) => top);
       assert.ok(Math.max(...tools) - Math.min(...tools) < 12, "the tools stand in one line");
     });
   });

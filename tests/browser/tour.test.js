@@ -68,7 +68,7 @@ test("the tour finds the token that decides, and which methods miss it", async (
 
   const replaced = await words(page, 1);
   assert.match(replaced, /plural, 99.9%/);
-  assert.match(replaced, /which one it needs: “s”\. Without it the logit difference, [\d.]+, falls by [\d.]+\./);
+  assert.match(replaced, /It falls most without “s”: the logit difference[^,]*, [\d.]+, falls by [\d.]+\./);
   const expected = [
     ["raw", /ranks “The” first, not the token that decides\./],
     ["rollout", /ranks “s” first, the token that decides\./],
@@ -98,10 +98,12 @@ test("the tour finds the token that decides, and which methods miss it", async (
   await page.click("#tour-again");
   await words(page, 4);
 
-  for (let step = 5; step <= 6; ++step) {
-    await page.click("#tour-next");
-    await words(page, step);
-  }
+  await page.click("#tour-next");
+  await words(page, 5);
+  await page.click("#tour-next");
+  const summary = await words(page, 6);
+  assert.match(summary, /The model needs “s”\. Raw attention: “The”, wrong\. Rollout over attention: “s”, right\./);
+  assert.match(summary, /Flow over relevance: “s”, right\./);
   await page.click("#tour-end");
   assert.equal(await page.locator("#tour").count(), 0);
   assert.deepEqual(problems, []);

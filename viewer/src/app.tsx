@@ -1,17 +1,15 @@
 // The frame of every page, and the page of one text or picture report. Generations have their own page
 // (generation_app.tsx).
-import { hasTarget } from "./report/mixings";
 import { effect } from "@preact/signals";
 import { Fragment, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect } from "preact/hooks";
-import { Belief } from "./components/belief";
+import { NotTheAnswer } from "./components/belief";
 import { MOST_DRAWN } from "./components/card";
 import { ChoiceControls, Controls } from "./components/controls";
 import { Guide } from "./components/guide";
 import { Headline } from "./components/headline";
 import { KeysDialog, type Keys } from "./components/help";
-import { Own } from "./components/own_text";
-import { Predictions, withChoices } from "./components/predictions";
+import { PredictionCard } from "./components/predictions";
 import { RecipeControls } from "./components/recipe_controls";
 import { followPointer } from "./components/tip";
 import { Toolbar } from "./components/toolbar";
@@ -20,22 +18,20 @@ import { useViewer, Viewer, ViewerContext } from "./context";
 import { captionOf } from "./export/name";
 import { followLink } from "./link";
 import { followKeys, SHORTCUTS, type Shortcut } from "./shortcuts";
-import { targetWords } from "./report/setting_words";
-import { amount, formatOf } from "./report/text";
+import { formatOf } from "./report/text";
 import { Compare } from "./views/compare";
 import { FlowGraph } from "./views/flow_graph";
 import { HeadGrid } from "./views/head_grid";
-import { ImageLead, ImageViews, LayersOfImage } from "./views/image_views";
+import { ImageLead, ImageViews } from "./views/image_views";
 import { LayerMap } from "./views/layer_map";
 import { Matrix } from "./views/matrix";
 import { Methods } from "./views/methods";
-import { Notes } from "./views/notes";
+import { NotesCard } from "./views/notes";
 import { Ranking } from "./views/ranking";
 import { Referents } from "./views/referents";
 import { SettingsCard } from "./views/settings";
 import { Strip } from "./views/strip";
 import { WhatIfCommand } from "./views/what_if_command";
-import { oneColumn } from "./theme";
 
 /** Keys that the text handles itself while it has the focus. */
 const KEYS_OF_TEXTS: readonly Keys[] = [
@@ -49,21 +45,21 @@ export interface PageProps {
   pieces?: Viewer;
   class?: string;
   top?: ComponentChildren;
-  heading?: ComponentChildren;
+  /** the page's answer: the text or the picture, before all controls */
+  lead: ComponentChildren;
   controls: ComponentChildren;
-  /** in one column: shown before the controls (the text or the picture) */
-  lead?: ComponentChildren;
   shortcuts: readonly Shortcut[];
   /** the keys that the help lists, if not just the shortcuts */
   keys?: readonly Keys[];
   /** the part of the help that is not about keys */
   help: string;
+  /** the other views */
   children: ComponentChildren;
 }
 
-/** The parts of every page: its head, controls, views, keys and link. */
-export function Page({ viewer, pieces = viewer, class: kind, top, heading, controls, ...rest }: PageProps) {
-  const { lead = null, children, shortcuts, keys = shortcuts, help } = rest;
+/** The parts of every page: its head, its answer, controls, views, keys and link. */
+export function Page({ viewer, pieces = viewer, class: kind, top, lead, controls, ...rest }: PageProps) {
+  const { children, shortcuts, keys = shortcuts, help } = rest;
   // Before the first paint, so that a link's choices do not flash.
   useLayoutEffect(() => followLink(pieces.state), [pieces]);
   useEffect(() => followKeys(viewer, shortcuts), [viewer, shortcuts]);
@@ -71,7 +67,6 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
   useEffect(followPointer, []);
   // Switching to words rebuilds everything except the control that was used, which keeps the focus.
   const part = viewer === pieces ? "pieces" : "words";
-  const narrow = oneColumn.value;
   const classes = [kind, viewer.report.n > MOST_DRAWN && "large"].filter(Boolean).join(" ");
   return (
     <ViewerContext.Provider value={viewer}>
@@ -79,25 +74,24 @@ export function Page({ viewer, pieces = viewer, class: kind, top, heading, contr
         {top}
         <header key={`head ${part}`}>
           <Toolbar />
-          {heading}
           {pieces.state.misread.value && (
             <p class="help" id="link-misread" role="status">
               {pieces.state.misread}
             </p>
           )}
           <Headline />
-          <Explained />
-          <Belief />
+          <NotTheAnswer />
           <PrintFacts />
         </header>
-        {!narrow && controls}
-        <main key={narrow ? "main" : `main ${part}`}>
+        <main>
           <p id="live" class="visually-hidden" aria-live="polite">
             {viewer.announcement}
           </p>
           <Fragment key={`lead ${part}`}>{lead}</Fragment>
-          {narrow && controls}
-          <Fragment key={`rest ${part}`}>{children}</Fragment>
+          {controls}
+          <div class="views" key={`views ${part}`}>
+            {children}
+          </div>
         </main>
         <Guide />
         <KeysDialog key={`help ${part}`} keys={keys}>
@@ -120,21 +114,11 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
   const { report } = viewer;
   useEffect(() => computeFlow(viewer), [viewer]);
   const pictured = report.document.input.kind === "image";
-  const narrow = oneColumn.value;
-  const predicted = withChoices(report);
-  const prediction = predicted.length > 0 && (
-    <aside class="card" aria-label="Prediction">
-      <Predictions report={report} id="predictions" />
-    </aside>
-  );
-  // A long list of predictions leaves room for more than the text next to it.
-  const tall = predicted.reduce((sum, { choices, candidates = [] }) => sum + choices.length + candidates.length, 0) > 3;
-  const graph = !viewer.scored && <FlowGraph />;
   return (
     <Page
       viewer={viewer}
       pieces={pieces}
-      heading={<InputText />}
+      lead={pictured ? <ImageLead /> : <Strip />}
       controls={
         <>
           <Controls key={viewer === pieces ? "pieces" : "words"}>
@@ -143,70 +127,30 @@ export function ReportApp({ viewer: pieces, children, after }: ReportAppProps) {
           <RecipeControls />
         </>
       }
-      lead={narrow && (pictured ? <ImageLead /> : <Strip />)}
       shortcuts={SHORTCUTS}
       keys={[...SHORTCUTS, ...KEYS_OF_TEXTS]}
       help="A click explains a token; Shift-click compares it, Ctrl/⌘-click excludes it. The address bar keeps your choices: Back and Forward step through them."
     >
       {pictured ? (
-        <ImageViews prediction={prediction} />
-      ) : narrow ? (
+        <ImageViews />
+      ) : (
         <>
           <Ranking />
-          {prediction}
+          <PredictionCard />
+          <Methods />
         </>
-      ) : (
-        <div class={prediction ? "lead wide with-aside" : "lead wide"}>
-          <div class="pile">
-            <Strip />
-            {tall && <Methods />}
-          </div>
-          {prediction}
-        </div>
       )}
-      {!pictured && !narrow && !tall && <Methods />}
-      <Notes />
-      {narrow && graph}
-      {narrow && !pictured && <Methods />}
       {children ?? <WhatIfCommand />}
       <Compare />
       {after}
       {!pictured && !viewer.scored && <LayerMap />}
-      <div class="pair wide">
-        <div class="pile">
-          {pictured && <LayersOfImage />}
-          {!pictured && !narrow && <Ranking />}
-          {!narrow && <SettingsCard />}
-        </div>
-        {viewer.scored ? <OneNumber /> : <Matrix />}
-      </div>
-      {!narrow && graph}
+      {viewer.scored ? <OneNumber /> : <Matrix />}
+      {!viewer.scored && <FlowGraph />}
       {!viewer.scored && <HeadGrid />}
       <Referents />
-      {narrow && <SettingsCard />}
+      <NotesCard />
+      <SettingsCard />
     </Page>
-  );
-}
-
-/** Says what the layers' matrices are made of, unless it is the paper's attention, and the prediction they explain. */
-function Explained() {
-  const viewer = useViewer();
-  const { report, scored } = viewer;
-  const { mixing } = report;
-  if (mixing.name === "attention" || scored) return null;
-  const target = report.targetOf(viewer.output);
-  const logit = target && target.logit - (target.against?.logit ?? 0);
-  const unit = target?.quantity ?? (target?.against ? "logit difference" : "logit");
-  return (
-    <p id="explained">
-      {mixing.weights[0].toUpperCase() + mixing.weights.slice(1)}
-      {hasTarget(mixing) && target && (
-        <>
-          {" "}
-          for <Own text={targetWords(report, target)} most={120} /> ({unit} {amount(logit ?? 0)})
-        </>
-      )}
-    </p>
   );
 }
 
@@ -244,21 +188,6 @@ function PrintFacts() {
   return (
     <p class="print-only" id="print-facts">
       {facts.join("; ")}.
-    </p>
-  );
-}
-
-function InputText() {
-  const { text, text_pair: pair, kind, image } = useViewer().report.document.input;
-  const texts = kind === "image" ? [image?.name] : [text, pair];
-  const named = texts.filter((part): part is string => Boolean(part?.trim()));
-  return (
-    <p id="input-text" hidden={named.length === 0}>
-      {named.map((part) => (
-        <span title={part} key={part}>
-          “<Own text={part} most={part.length} />”
-        </span>
-      ))}
     </p>
   );
 }

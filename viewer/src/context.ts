@@ -150,6 +150,20 @@ export class Viewer {
     return `layer ${String(this.layersOf(method))}`;
   }
 
+  /** The map shown, as figures and tables call it: "flow over relevance", "raw attention, layer 6". */
+  mapText(): string {
+    const { report, explanation } = this;
+    const method = this.state.choices.method.value;
+    if (isScore(method)) return method;
+    const { weights } = report.mixing;
+    const top = this.layersOf(method);
+    if (typeof top !== "number") return `${method} over ${weights}, ${this.layersText()}`;
+    if (method === "raw") return `raw ${weights}, layer ${top}`;
+    const bottom = explanation.value.recipe.start_layer + 1;
+    if (bottom === 1 && top === report.model.layers) return `${method} over ${weights}`;
+    return `${method} over ${weights}, ${bottom === top ? `layer ${top}` : `layers ${bottom}–${top}`}`;
+  }
+
   /** A method's row for the chosen output token; null if it is not known. */
   row(method: Method = this.state.choices.method.value): Numbers | null {
     return this.explanation.value.row(method, this.layersOf(method), this.output);

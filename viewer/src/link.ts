@@ -8,7 +8,7 @@ import { LONGEST_PATTERN } from "./filters";
 import { isScore, METHODS, type Method } from "./report/document";
 import type { Report } from "./report/report";
 import { shorten } from "./report/text";
-import { ALL_ARCS, type Choices, type State } from "./state";
+import { ALL_ARCS, MOST_PATHS, type Choices, type State } from "./state";
 
 const VERSION = "1";
 
@@ -120,7 +120,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   ownScale: flag("o"),
   palette: plain("p", oneOf(...PALETTES)),
   threshold: share("c"),
-  graph: plain("g", oneOf("share", "attention", "flow")),
+  graph: plain("g", oneOf("paths", "share", "attention", "flow")),
   input: {
     key: "i",
     write: (token) => (token === null ? "" : String(token)),
@@ -128,6 +128,7 @@ const FIELDS: { [K in keyof Choices]: Field<Choices[K]> } = {
   },
   graphOwn: flag("go"),
   graphArcs: plain("gk", (text) => whole(text, 1, ALL_ARCS)),
+  graphPaths: plain("gp", (text) => whole(text, 1, MOST_PATHS)),
   head: plain("hd", (text, report) => whole(text, 0, report.model.heads - 1)),
   comparison: {
     key: "b",

@@ -12,9 +12,11 @@ import type { Report } from "./report/report";
 import type { WordReport } from "./report/words";
 
 /** The quantity that the graph's arcs show. */
-export type GraphKind = "share" | "attention" | "flow";
+export type GraphKind = "paths" | "share" | "attention" | "flow";
 /** As the number of arcs per node: all of them. */
 export const ALL_ARCS = 16;
+/** The most paths that the graph shows. */
+export const MOST_PATHS = 20;
 /** What to compare with; null: nothing. */
 export type Comparison = {
   method: Method;
@@ -64,6 +66,8 @@ const USUAL = {
   graphOwn: false,
   /** number of arcs per node in the graph; ALL_ARCS: all that are strong enough */
   graphArcs: ARCS_PER_NODE,
+  /** how many input tokens have a path in the graph of the strongest paths */
+  graphPaths: 5,
   /** the head enlarged in the head grid */
   head: 0,
   comparison: null as Comparison,
@@ -308,6 +312,6 @@ export function initialChoices(report: Report, arriving = false): Choices {
     skipSpecial: generation !== null || report.hasSpecial,
     skipSink: true,
     rules: report.excluded.map(() => true),
-    graph: document.all_output_tokens ? "attention" : "share",
+    graph: document.all_output_tokens ? "attention" : "paths",
   };
 }

@@ -237,13 +237,9 @@ test("predictions that differ are named, also where one side explains none", asy
     return { report, method: "rollout" } as unknown as Side;
   };
   const [paris, berlin] = [await made("relevance", "Paris", "the"), await made("relevance", "Berlin", "Hamburg")];
-  expect(targetsApart([paris, berlin])).toBe(
-    "A explains the next token “Paris” rather than “the”; B explains the next token “Berlin” rather than “Hamburg”.",
-  );
+  expect(targetsApart([paris, berlin])).toBe("A is “Paris” rather than “the”, B is “Berlin” rather than “Hamburg”.");
   expect(targetsApart([paris, paris])).toBe("");
   const attention = await made("attention", "Paris", "the");
-  expect(targetsApart([paris, attention])).toBe(
-    "A explains the next token “Paris” rather than “the”; B explains no prediction.",
-  );
+  expect(targetsApart([paris, attention])).toBe("A is “Paris” rather than “the”, B explains no prediction.");
   expect(targetsApart([{ ...attention, method: "attnlrp" } as Side, paris])).toBe("");
 });

@@ -6,7 +6,7 @@ import { BEYOND_STEP } from "../src/color/scale";
 import { captionOf } from "../src/export/name";
 import { GenerationViewer } from "../src/generation/generation_viewer";
 import { GenerationLive } from "../src/generation/live";
-import { alternatives } from "../src/generation/likelihood";
+import { alternatives } from "../src/report/answer";
 import { layerRows, matrixRows } from "../src/generation/maps";
 import { LONGEST_ASK } from "../src/address";
 import { Explanation } from "../src/explanation";

@@ -1,6 +1,6 @@
 // The arcs that the graph's picture shows.
 import { expect, test } from "vitest";
-import { graphArcs, pathsThrough } from "../src/compute/graph_arcs";
+import { graphArcs, pathsThrough, strongestPaths } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
 import { recomputedRow } from "../src/compute/recompute";
 import { finish } from "../src/compute/slices";
@@ -103,4 +103,39 @@ test("paths through a node run through all layers, and shares of it split up", (
   const hidden = arcs.filter(({ from, to }) => from !== to);
   expect(pathsThrough(hidden, { layer: 3, token: 2 }, false).map(({ share }) => share)).toEqual([0.5, 0.25]);
   expect(pathsThrough([], { layer: 1, token: 0 }, true)).toEqual([]);
+});
+
+test("the strongest path to each token is the best of all paths, and the tokens most arrives at come first", async () => {
+  const { report, shape } = await question();
+  const [output, layer] = [4, shape.layer];
+  const { arcs, masses } = finish(graphArcs({ ...shape, outputToken: output, floor: 0, most: 10_000 }));
+  if (!masses) throw new Error("expected the nodes' masses");
+  // What passes an arc, divided by what its upper node holds, is the arc's factor.
+  const factor = new Map(
+    arcs.map((arc) => [`${arc.layer} ${arc.from} ${arc.to}`, arc.weight / masses[layer - arc.layer][arc.from]]),
+  );
+  const best = new Map<number, { share: number; keys: string[] }>();
+  const walk = (k: number, from: number, share: number, keys: string[]) => {
+    if (k === 0) {
+      if (share > (best.get(from)?.share ?? 0)) best.set(from, { share, keys });
+      return;
+    }
+    for (let to = 0; to < report.n; ++to) {
+      const key = `${k} ${from} ${to}`;
+      const part = factor.get(key) ?? 0;
+      if (part > 0) walk(k - 1, to, share * part, [...keys, key]);
+    }
+  };
+  walk(layer, output, 1, []);
+  const arrived = masses[layer];
+  const order = [...best.keys()].sort((a, b) => arrived[b] - arrived[a]);
+  for (const paths of [1, 2, order.length]) {
+    const found = finish(strongestPaths({ ...shape, outputToken: output, paths }));
+    const expected = new Set(order.slice(0, paths).flatMap((end) => best.get(end)?.keys ?? []));
+    expect(new Set(found.arcs.map((arc) => `${arc.layer} ${arc.from} ${arc.to}`))).toEqual(expected);
+    for (const arc of found.arcs) {
+      const same = arcs.find(({ layer: k, from, to }) => k === arc.layer && from === arc.from && to === arc.to);
+      expect(arc.weight).toBeCloseTo(same?.weight ?? NaN, 12);
+    }
+  }
 });

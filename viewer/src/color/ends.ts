@@ -28,11 +28,14 @@ export const mayHaveSink = ({ model, mixing }: Report, startLayer: number): bool
  * Tables and figures use the same rule (attnflow/report/report_ranking.cc).
  */
 export function takesMost(report: Report, row: Numbers | null, startLayer: number, output: number): boolean {
-  const seen = Math.min(report.m, row?.length ?? 0, output + 1);
-  if (!row || !mayHaveSink(report, startLayer) || seen < 2) return false;
+  return row !== null && mayHaveSink(report, startLayer) && firstIsFarAbove(row, Math.min(report.m, output + 1));
+}
+
+/** Whether the first of the `seen` tokens is far above every other one. */
+export function firstIsFarAbove(row: Numbers, seen: number): boolean {
   let rest = 0;
-  for (let j = 1; j < seen; ++j) if (row[j] > rest) rest = row[j];
-  return row[0] > FAR_ABOVE * rest;
+  for (let j = 1; j < Math.min(seen, row.length); ++j) if (row[j] > rest) rest = row[j];
+  return seen > 1 && row.length > 1 && row[0] > FAR_ABOVE * rest;
 }
 
 /** Values below this share of the largest get no strong color: they are negligible. */

@@ -1,11 +1,11 @@
-// Below the headline: how far to trust the method shown, where the report says so.
+// Below the colored text: how far to trust the map shown, where the report says so.
 import { useSignal } from "@preact/signals";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import type { MapCheck, ReportDocument } from "../report/document";
+import type { MapCheck, ReportDocument, Verdict } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
 import { WordReport } from "../report/words";
@@ -59,15 +59,31 @@ export function checkShown(viewer: Viewer): ShownCheck | null {
   };
 }
 
-function Agreed({ shown: { map, effect, otherFirst } }: { shown: ShownCheck }) {
+/** The check's two answers: whether the map's top token is right, and whether its order is. */
+function Verdicts({
+  shown: { map, effect, otherFirst },
+  verdicts,
+}: {
+  shown: ShownCheck;
+  verdicts: readonly Verdict[];
+}) {
+  const order = verdicts.find(({ question }) => question === "order");
   return (
-    <p class="belief" id="agreement" data-level={map.level}>
-      <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span>{" "}
-      <span title="Rank correlation of this map with how far the prediction falls without each token: 1 is the same order, 0 no relation">
-        {map.order}
-      </span>{" "}
-      <Info about="check" place="trust" />
-    </p>
+    <div id="agreement" data-level={map.level}>
+      <p class="belief" data-question="top" data-level={map.level}>
+        <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span> <Info about="check" place="trust" />
+      </p>
+      {map.order && (
+        <p
+          class="belief"
+          data-question="order"
+          data-level={order?.level}
+          title="Rank correlation of this map with how far the prediction falls without each token: 1 is the same order, 0 no relation"
+        >
+          <span class={order ? "level" : undefined}>{map.order}</span>
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -94,10 +110,10 @@ function WordsDiffer() {
 }
 
 /** Where relevance would answer the question, and something else is shown, because it would take long or is not available. */
-function NotTheAnswer() {
-  const { report } = useViewer();
+export function NotTheAnswer() {
+  const { report, scored } = useViewer();
   const note = report.document.notes.find(({ code }) => code === "not-the-answer");
-  if (!note) return null;
+  if (!note || scored) return null;
   return (
     <p class="belief" id="not-the-answer" data-level="none">
       <span class="level">{note.text}</span>
@@ -171,7 +187,7 @@ export function Belief() {
   if (viewer.carriesNothing) return <div id="belief" />;
   const shown = checkShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
-  const { input, predictions = [], generation } = report.document;
+  const { input, predictions = [], generation, answer } = report.document;
   const what = partsOf(report.document);
   const changing = input.kind === "image" ? "blanking" : "replacing";
   const unchecked =
@@ -180,11 +196,7 @@ export function Belief() {
       : `Not checked: the model predicts nothing that ${changing} ${what} could change.`;
   return (
     <div id="belief">
-      {!scored && <NotTheAnswer />}
-      <FlowBelief />
-      <WordsDiffer />
-      <LittleRanked />
-      {shown && <Agreed shown={shown} />}
+      {shown && <Verdicts shown={shown} verdicts={answer?.method === shown.map.method ? answer.verdicts : []} />}
       {!shown && !scored && viewer instanceof GenerationViewer && viewer.check.value && !state.growing.value ? (
         <CheckToken viewer={viewer} />
       ) : (
@@ -197,6 +209,9 @@ export function Belief() {
           </p>
         )
       )}
+      <FlowBelief />
+      <WordsDiffer />
+      <LittleRanked />
     </div>
   );
 }

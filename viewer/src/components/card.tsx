@@ -1,36 +1,71 @@
-// A view with its heading and actions (export, help); every view is in one.
+// A view with its heading and actions (export, help); every view is in one. Most are folded until their heading is
+// pressed, so that a page begins with its answer; their contents are in the page all the same, where they are not laid out.
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { isEmbedded } from "../embedding";
 import type { Exporter } from "../export/exporter";
+import { printing } from "../theme";
 import { ExportMenu } from "./export_menu";
 
 /** Pages with more tokens than this draw their cards only when they come into view (cards.css, .large). */
 export const MOST_DRAWN = 600;
 
+/** The folding cards that the reader has opened, by their ids: they stay open while the page shows other reports. */
+export const opened = signal<ReadonlySet<string>>(new Set());
+
+function toggle(id: string) {
+  const now = new Set(opened.peek());
+  if (!now.delete(id)) now.add(id);
+  opened.value = now;
+}
+
 export interface CardProps {
   /** kebab-case; the section's id is `${id}-card`, tests and links use it */
   id: string;
   title: string;
+  /** next to the title: what is shown, in a few words, and its legend */
+  about?: ComponentChildren;
   children: ComponentChildren;
+  /** it is never folded; no card is in a frame or on paper */
+  open?: boolean;
   tools?: ComponentChildren;
   wide?: boolean;
   /** saves the card's contents as files from its menu; without one there is no menu */
   exporter?: Exporter;
 }
 
-export function Card({ id, title, children, tools, wide = false, exporter }: CardProps) {
+export function Card({ id, title, about, children, open = false, tools, wide = false, exporter }: CardProps) {
   const body = useRef<HTMLDivElement>(null);
-  useEffect(() => (body.current ? keepRoom(body.current) : undefined), []);
+  const folds = !open && !isEmbedded(document.documentElement);
+  const folded = folds && !printing.value && !opened.value.has(id);
+  useEffect(() => (body.current && !folded ? keepRoom(body.current) : undefined), [folded]);
+  const classes = ["card", wide && "wide", folded && "folded"].filter(Boolean);
   return (
-    <section class={wide ? "card wide" : "card"} id={`${id}-card`} aria-labelledby={`${id}-heading`}>
+    <section class={classes.join(" ")} id={`${id}-card`} aria-labelledby={`${id}-heading`}>
       <div class="row card-head">
-        <h2 id={`${id}-heading`}>{title}</h2>
-        <div class="row card-tools">
+        <h2 id={`${id}-heading`}>
+          {folds ? (
+            <button
+              type="button"
+              class="fold"
+              aria-expanded={!folded}
+              aria-controls={`${id}-body`}
+              onClick={() => toggle(id)}
+            >
+              {title}
+            </button>
+          ) : (
+            title
+          )}
+        </h2>
+        {about && <div class="row about">{about}</div>}
+        <div class="row card-tools" hidden={folded}>
           {tools}
           {exporter && <ExportMenu card={id} title={title} exporter={exporter} />}
         </div>
       </div>
-      <div class="card-body" ref={body}>
+      <div class="card-body" id={`${id}-body`} ref={body} hidden={folded}>
         {children}
       </div>
     </section>

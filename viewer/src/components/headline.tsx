@@ -1,30 +1,47 @@
-// The first sentence of every page: what is explained, and which input token the chosen method ranks first.
+// The first sentence of every page: what the model predicted rather than what, and which input token the chosen method
+// ranks first.
+import { Fragment } from "preact";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
 import { isPunctuation } from "../filters";
-import { AGAINST, FOR, percentage } from "../report/text";
+import { contrastOf, contrastOfToken, headlinePercent, othersWords, type Contrast } from "../report/answer";
+import type { Target } from "../report/document";
+import { AGAINST, FOR } from "../report/text";
 import { WordReport } from "../report/words";
 import { partsOf } from "./belief";
 import { Own, Piece } from "./own_text";
+
+const RATHER = ", rather than ";
+
+/** The output that is explained: what the headline begins with. */
+interface Answer {
+  label: string;
+  probability?: number;
+  /** a word of the text, not the name of a class */
+  quoted: boolean;
+  target?: Target;
+}
 
 /**
  * The output that is explained at the chosen output token: the target, else the model's answer; null if that is for
  * another position, or there is none. A target that is not among the choices has no probability.
  */
-function answerOf({ report, state }: Viewer): { label: string; probability?: number } | null {
+function answerOf({ report, state }: Viewer): Answer | null {
   const { predictions = [], output_token: own, target } = report.document;
   const token = state.choices.token.value;
   const found = predictions.find((one) => (one.position ?? own) === token);
   if (found?.kind === "embedding") {
-    return { label: target?.kind === "similarity" ? "The similarity" : "The embedding" };
+    return { label: target?.kind === "similarity" ? "The similarity" : "The embedding", quoted: false };
   }
-  const { position, choices = [], candidates = [] } = found ?? {};
+  const { kind, position, choices = [], candidates = [] } = found ?? {};
   if (token !== own && position !== token) return null;
+  const quoted = kind !== "classification" && kind !== "token-class";
   // An answer's target is its first token alone.
   const explained = target && target.kind !== "answer" && (target.position ?? own) === token;
-  if (!explained || choices.length === 0) return choices[0] ?? null;
-  return [...choices, ...candidates].find(({ label }) => label === target.label) ?? { label: target.label };
+  if (!explained || choices.length === 0) return choices.length > 0 ? { ...choices[0], quoted } : null;
+  const choice = [...choices, ...candidates].find(({ label }) => label === target.label);
+  return { ...(choice ?? { label: target.label }), quoted, target };
 }
 
 /** A token named within the headline; a patch is named by its position. */
@@ -34,25 +51,63 @@ function Named({ viewer: { report }, token }: { viewer: Viewer; token: number })
   return role === "patch" ? <>the patch in {name}</> : <>“{name}”</>;
 }
 
+/** ", rather than “the”, “her”, “a” and 7 others": what the prediction was chosen over. */
+function RatherThan({ contrast }: { contrast: Contrast | null | undefined }) {
+  if (!contrast) return null;
+  const { named, more, quoted, rest } = contrast;
+  const [open, close] = quoted ? ["“", "”"] : ["", ""];
+  const joint = (k: number) => (k === 0 ? "" : k === named.length - 1 && more === 0 ? " and " : ", ");
+  return (
+    <span class="contrast">
+      {RATHER}
+      {named.map((label, k) => (
+        <Fragment key={k}>
+          {joint(k) + open}
+          <Own text={label} most={24} />
+          {close}
+        </Fragment>
+      ))}
+      {more !== 0 && ` and ${othersWords(more)}`}
+      {rest}
+    </span>
+  );
+}
+
+/** The document's own headline, which names what it explains. */
+function Written({ headline }: { headline: string }) {
+  const [subject, ...contrast] = headline.split(RATHER);
+  return (
+    <>
+      {subject}
+      {contrast.length > 0 && <span class="contrast">{[RATHER, ...contrast].join("")}</span>}
+    </>
+  );
+}
+
 function Subject() {
   const viewer = useViewer();
   const { report, state, output } = viewer;
   const quoted = report.tokens[report.namedBy(output)];
   if (viewer instanceof GenerationViewer) {
-    const { probability } = viewer.report.fields.tokens[state.choices.token.value];
+    const token = viewer.report.fields.tokens[state.choices.token.value];
     return (
       <>
         “<Piece label={quoted.label} class="quote" />
-        ”, {percentage(probability)}
+        ”, {headlinePercent(token.probability)}
+        <RatherThan contrast={contrastOfToken(token)} />
       </>
     );
   }
+  const { answer: written, output_token: own, notes = [], predictions = [] } = report.document;
+  const classes = notes.find(({ code }) => code === "few-classes")?.values.classes;
+  const one = classes === undefined ? "" : ` (one of ${String(classes)} classes)`;
+  if (written && state.choices.token.value === own) return <Written headline={written.headline + one} />;
   const answer = answerOf(viewer);
   const name = <Own class="quote" text={(answer ?? quoted).label} />;
   // After a prediction, another token's row must not be taken for the prediction's.
   if (!answer) {
     const what = quoted.role === "patch" ? "Patch" : report instanceof WordReport ? "Word" : "Token";
-    return (report.document.predictions ?? []).length > 0 ? (
+    return predictions.length > 0 ? (
       <>
         {what} “{name}”
       </>
@@ -60,12 +115,12 @@ function Subject() {
       name
     );
   }
-  const classes = report.document.notes?.find(({ code }) => code === "few-classes")?.values.classes;
   return (
     <>
-      {name}
-      {answer.probability !== undefined && `, ${percentage(answer.probability)}`}
-      {classes !== undefined && ` (one of ${String(classes)} classes)`}
+      {answer.quoted ? <>“{name}”</> : name}
+      {answer.probability !== undefined && `, ${headlinePercent(answer.probability)}`}
+      {one}
+      <RatherThan contrast={answer.target && contrastOf(answer.target)} />
     </>
   );
 }

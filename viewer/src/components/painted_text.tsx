@@ -41,6 +41,8 @@ export interface PaintedTextProps {
   onToggle?: (token: number) => void;
   /** keeps the current token in view */
   follow?: boolean;
+  /** a long text opens at its end */
+  fromEnd?: boolean;
 }
 
 /** Above this many tokens, names are set a moment after painting. */
@@ -146,6 +148,9 @@ export function PaintedText(props: PaintedTextProps) {
   // A generation's prompt outlives each report that adds a token: it is neither rebuilt nor renamed.
   const text = report.textOf(segment);
   usePainting(root, latest, first, text);
+  useLayoutEffect(() => {
+    if (props.fromEnd && root.current) root.current.scrollTop = root.current.scrollHeight;
+  }, [text]);
   // The elements stay the same as long as the text does.
   const tokens = useMemo(() => <Tokens report={report} segment={segment} first={first} />, [text]);
   const tokenOf = (event: Event) => {

@@ -1,5 +1,7 @@
 // The model's predictions, as bars.
+import { useViewer } from "../context";
 import { Bar } from "./bar";
+import { Card } from "./card";
 import { Own, TokenName } from "./own_text";
 import { percentage } from "../report/text";
 import type { Choice, Prediction } from "../report/document";
@@ -33,6 +35,7 @@ export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]):
 interface PredictionsProps {
   report: Report;
   id?: string;
+  /** above each; "": the card's is enough */
   heading?: string;
   /** set next to another report's: in its order, with the differences */
   beside?: Report;
@@ -51,19 +54,20 @@ function One({ prediction, report, heading, other }: OneProps) {
   const before = (all: readonly Choice[] | undefined, label: string) =>
     all?.find((choice) => choice.label === label)?.probability;
   const token = report.tokens[position ?? -1];
+  const whole = { next: "next token", answer: "answer" }[kind as string] ?? "";
   return (
     <section>
-      <h3>
-        {heading}
-        {kind === "next" && " of the next token"}
-        {kind === "answer" && " of the answer"}
-        {(kind === "masked" || kind === "token-class") && token && (
-          <>
-            {kind === "masked" ? " at " : " for "}
-            <TokenName label={token.label} index={token.index} said />
-          </>
-        )}
-      </h3>
+      {(heading || kind !== "classification") && (
+        <h3>
+          {whole && heading ? `${heading} of the ${whole}` : whole ? `The ${whole}` : heading}
+          {(kind === "masked" || kind === "token-class") && token && (
+            <>
+              {heading && (kind === "masked" ? " at " : " for ")}
+              <TokenName label={token.label} index={token.index} said />
+            </>
+          )}
+        </h3>
+      )}
       <ol class="bars">
         {choices.slice(0, MOST).map((choice, k) => (
           <ChoiceBar key={k} choice={choice} before={before(other?.choices, choice.label)} />
@@ -123,5 +127,16 @@ export function Predictions({ report, id, heading = "Prediction", beside }: Pred
         ))}
       <OtherTokens report={report} predictions={predictions.filter(isOther)} />
     </div>
+  );
+}
+
+/** @param open beside a picture there is room for it */
+export function PredictionCard({ open = false }: { open?: boolean }) {
+  const { report } = useViewer();
+  if (withChoices(report).length === 0) return null;
+  return (
+    <Card id="prediction" title="Probabilities" open={open}>
+      <Predictions report={report} id="predictions" heading="" />
+    </Card>
   );
 }

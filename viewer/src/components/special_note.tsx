@@ -75,7 +75,7 @@ function Special() {
       {count} special {count === 1 ? "token" : "tokens"} {out ? "excluded" : "included"}
       {held && ` (${held})`}.{" "}
       <button type="button" id="special-toggle" onClick={() => (skipSpecial.value = !out)}>
-        {out ? "Include them" : "Exclude them"}
+        {`${out ? "Include" : "Exclude"} ${count === 1 ? "it" : "them"}`}
       </button>
     </p>
   );

@@ -32,11 +32,21 @@ export function Toolbar() {
   const { model } = report;
   const given = report.document.input.image?.model_input;
   const causal = model.causal && !report.document.generation;
-  const parts = [...modelWords(model), given ? pixelWords(given) : "", causal ? "causal" : "", ...countsOf(report)];
+  const name = report.document.input.image?.name ?? "";
+  const parts = [
+    name,
+    ...modelWords(model),
+    given ? pixelWords(given) : "",
+    causal ? "causal" : "",
+    ...countsOf(report),
+  ];
+  const words = parts.filter(Boolean).join(" · ");
   const missing = missingComparison(viewer);
   return (
     <div class="row toolbar">
-      <p id="model">{parts.filter(Boolean).join(" · ")}</p>
+      <p id="model" title={words}>
+        {words}
+      </p>
       <div class="tools">
         <button
           type="button"

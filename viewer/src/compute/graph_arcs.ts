@@ -3,7 +3,8 @@
 import { ARCS_PER_NODE, MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
 import type { ResidualRule } from "../report/mixings";
 import type { Mixing } from "./mixing";
-import { rolloutMasses, Steps } from "./rollout";
+import type { Numbers } from "../report/values";
+import { rolloutMasses, Steps, type Passing } from "./rollout";
 import type { Work } from "./slices";
 
 /** (layer, from) -> (layer - 1, to). */
@@ -91,6 +92,10 @@ function strongestOf(arcs: GraphArc[], most: number): GraphArc[] {
   return arcs.length <= most ? arcs : arcs.sort((a, b) => b.weight - a.weight || a.to - b.to).slice(0, most);
 }
 
+/** The entry [q, j] of A, the matrix with the residual connection. */
+const mixedAt = ({ own, stays }: Passing, row: Numbers, enters: Numbers | null, q: number, j: number): number =>
+  own * row[j] * (enters ? enters[j] : 1) + (j === q ? stays : 0);
+
 /** Arcs on the paths from the output token in A, the matrix with the residual connection. */
 export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
   const { mixing, layer, toLayer, kind, floor = WEAKEST_ARC, most = MAX_ARCS } = question;
@@ -115,11 +120,11 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
       if (!allows(q)) continue;
       const row = weights.row(k, q);
       const mine: GraphArc[] = [];
-      const { passed, own, stays } = steps.passing(k, q, mass[q]);
+      const passing = steps.passing(k, q, mass[q]);
       for (let j = 0; j < n; ++j) {
         if ((j === q && !withOwn) || !allows(j)) continue;
-        const mixed = own * row[j] * (enters ? enters[j] : 1) + (j === q ? stays : 0);
-        const weight = shares ? passed * mixed : mixed;
+        const mixed = mixedAt(passing, row, enters, q, j);
+        const weight = shares ? passing.passed * mixed : mixed;
         if (weight > strongest) strongest = weight;
         if (weight > 0 && weight >= floor * strongest) mine.push({ layer: k, from: q, to: j, weight });
       }
@@ -128,6 +133,65 @@ export function* graphArcs(question: ArcQuestion): Work<GraphArcs> {
     }
   }
   return { ...found.finish(floor), masses: shares ? masses : null };
+}
+
+export interface PathQuestion extends Pick<ArcQuestion, "mixing" | "rule" | "residual" | "layer" | "toLayer"> {
+  outputToken: number;
+  /** how many input tokens have a path */
+  paths: number;
+  allows?: (token: number) => boolean;
+}
+
+/**
+ * The strongest path from the output token down to each of the input tokens that most of its rollout goes back to. The
+ * share of the rollout that takes a path is the product of the shares along it, so the strongest paths to all tokens of
+ * a layer follow from those of the layer above (Viterbi): O((layer - toLayer) n²). An arc's weight is all that passes
+ * along it, on this path or another.
+ */
+export function* strongestPaths(question: PathQuestion): Work<GraphArcs> {
+  const { mixing, layer, toLayer, outputToken, paths, allows = () => true } = question;
+  const { n } = mixing;
+  const steps = new Steps({ ...question, outputToken });
+  const masses = rolloutMasses(steps);
+  yield;
+  let best = new Float64Array(n);
+  best[outputToken] = 1;
+  /** by layer, from the top: where the strongest path to each token of the layer below comes from, and what passes */
+  const above: { from: Int32Array; weight: Float64Array }[] = [];
+  for (let k = layer; k > toLayer; --k) {
+    const mass = masses[layer - k];
+    const enters = steps.enters(k);
+    const next = new Float64Array(n);
+    const step = { from: new Int32Array(n).fill(-1), weight: new Float64Array(n) };
+    for (let q = 0; q < n; ++q) {
+      if (!(best[q] > 0) || !(mass[q] > 0)) continue;
+      const row = steps.weights(k).row(k, q);
+      const passing = steps.passing(k, q, mass[q]);
+      for (let j = 0; j < n; ++j) {
+        const weight = passing.passed * mixedAt(passing, row, enters, q, j);
+        const share = (best[q] * weight) / mass[q];
+        if (!(share > next[j]) || !allows(j)) continue;
+        next[j] = share;
+        step.from[j] = q;
+        step.weight[j] = weight;
+      }
+      yield;
+    }
+    above.push(step);
+    best = next;
+  }
+  const arrived = masses[masses.length - 1];
+  const ends = [...best.keys()].filter((j) => best[j] > 0).sort((a, b) => arrived[b] - arrived[a] || a - b);
+  const arcs = new Map<string, GraphArc>();
+  for (const end of ends.slice(0, paths)) {
+    for (let [k, to] = [toLayer + 1, end]; k <= layer; ++k) {
+      const { from, weight } = above[layer - k];
+      arcs.set(`${k} ${from[to]} ${to}`, { layer: k, from: from[to], to, weight: weight[to] });
+      to = from[to];
+    }
+  }
+  const sorted = [...arcs.values()].sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.to - b.to);
+  return { arcs: sorted, strongest: sorted[0]?.weight ?? 0, more: false, masses };
 }
 
 /** Paths are not followed below this share of what passes the node. */

@@ -148,7 +148,9 @@ export function panels(all: readonly { title: string; svg: string }[], widest = 
 }
 
 /** The legends below a view; those within it are already in its picture. */
-const legendsOf = (card: Element | null) => [...(card?.querySelectorAll<HTMLElement>(".foot .legend") ?? [])];
+const legendsOf = (card: Element | null) => [
+  ...(card?.querySelectorAll<HTMLElement>(":is(.about, .foot) .legend") ?? []),
+];
 
 /** The same document with a print width in inches. */
 export function inInches(svg: string, inches: number): string {

@@ -7,11 +7,10 @@ import { GenerationControls } from "./player";
 import type { GenerationViewer } from "./generation_viewer";
 import { Likelihood } from "./likelihood";
 import { Methods } from "../views/methods";
-import { Notes } from "../views/notes";
+import { NotesCard } from "../views/notes";
 import { Ranking } from "../views/ranking";
 import { SettingsCard } from "../views/settings";
 import { Texts } from "./texts";
-import { oneColumn } from "../theme";
 import "../styles/generation.css";
 
 export interface GenerationAppProps {
@@ -22,32 +21,28 @@ export interface GenerationAppProps {
 }
 
 export function GenerationApp({ viewer, children, branches }: GenerationAppProps) {
-  const narrow = oneColumn.value;
   return (
     <Page
       viewer={viewer}
       class="generation"
       top={children}
       controls={<GenerationControls />}
-      lead={narrow && <Texts />}
+      lead={<Texts />}
       shortcuts={GENERATION_KEYS}
       help="In the texts and pictures, the arrow keys move from token to token; a click explains a generated token; Ctrl/⌘-click excludes any token from rankings and colors, or includes it again. The address bar keeps your choices."
     >
-      {!narrow && <Texts />}
       <Methods />
+      {branches}
       <Ranking />
-      <div class="pile">
-        <Likelihood />
-        {branches}
-      </div>
-      <Notes />
+      <Likelihood />
       {!viewer.state.growing.value && (
         <>
           <LayerPicture />
           <WholePicture />
-          <SettingsCard />
         </>
       )}
+      <NotesCard />
+      {!viewer.state.growing.value && <SettingsCard />}
     </Page>
   );
 }

@@ -3,21 +3,10 @@ import { Bar } from "../components/bar";
 import { Card } from "../components/card";
 import { Piece } from "../components/own_text";
 import { pictureOf } from "../export/element_picture";
+import { alternatives } from "../report/answer";
 import { percentage } from "../report/text";
-import type { GeneratedToken } from "../report/document";
 import { pieceName } from "../report/piece";
 import { useGeneration } from "./generation_viewer";
-
-/** The most probable tokens, including the chosen one, whose index is `chosen`. */
-export function alternatives(token: GeneratedToken) {
-  const choices = [...token.choices];
-  // A choice is written for display, "Paris"; a token as in the vocabulary, "ĠParis"; both hold the same probability.
-  const isIt = (one: { label: string; probability: number }) =>
-    one.label === token.text || one.probability === token.probability;
-  let chosen = choices.findIndex(isIt);
-  if (chosen < 0) chosen = choices.push({ label: token.text, probability: token.probability }) - 1;
-  return { choices, chosen };
-}
 
 export function Likelihood() {
   const { report, state, branch } = useGeneration();

@@ -1,5 +1,6 @@
 // The prompt and the generated text, colored by what the chosen token drew on.
 import { useRef } from "preact/hooks";
+import { Belief } from "../components/belief";
 import { Card } from "../components/card";
 import { TextLegend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
@@ -37,7 +38,14 @@ export function Texts() {
     <Card
       id="text"
       title={report.joint ? "Source and target" : "Prompt"}
+      about={
+        <>
+          {viewer.mapText()}
+          <TextLegend />
+        </>
+      }
       wide
+      open
       exporter={{
         svg: () => pictureOf("text-strips"),
         shown: () => ({ title: report.joint ? "Source and target" : "Prompt and continuation" }),
@@ -51,6 +59,7 @@ export function Texts() {
             {...shared}
             id="prompt"
             segment={0}
+            fromEnd={!report.joint}
             labelledby={report.joint ? "source-heading" : "text-heading"}
             current={() => promptFocus.current}
             onMove={(token) => (promptFocus.current = token)}
@@ -75,24 +84,22 @@ export function Texts() {
         </div>
       </div>
       <Readout view="text" />
-      <ScoreParts />
-      <SpecialNote />
-      <Shares />
-      <div class="row foot">
-        <TextLegend />
-        <p class="help" id="text-help">
-          Click a generated token to explain it, or step with the arrow keys
-          {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
-          {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
-        </p>
-      </div>
+      {check && check.tokens.length > 0 && <CheckRow key={token} check={check} report={report} segment={0} />}
+      <Belief />
+      <p class="help" id="text-help">
+        Click a generated token to explain it, or step with the arrow keys
+        {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
+        {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
+      </p>
       {settings.mask_columns !== "none" && (
         <p class="help" id="computed-without">
           These numbers were computed without attention to {maskWords(report, settings.mask_columns)}: zeros there say
           nothing about the model.
         </p>
       )}
-      {check && <CheckRow key={token} check={check} report={report} tokens={m} />}
+      <SpecialNote />
+      <ScoreParts />
+      <Shares />
     </Card>
   );
 }

@@ -205,6 +205,24 @@ export interface MapCheck {
   order?: string;
 }
 
+/** One of the two questions about a map, and what the check says of it. */
+export interface Verdict {
+  question: "top" | "order";
+  level: NonNullable<MapCheck["level"]>;
+  text: string;
+}
+
+/** What is said first: the prediction, and the map that the check agrees with best. */
+export interface AnswerFields {
+  /** "“Angie”, 63%, rather than “the”, “her”, “a” and 7 others" */
+  headline: string;
+  /** absent if the report holds no values */
+  method?: Method;
+  /** the map in words: "flow over relevance" */
+  map?: string;
+  verdicts: Verdict[];
+}
+
 export interface GeneratedToken {
   id: number;
   text: string;
@@ -262,6 +280,8 @@ export interface ReportDocument {
   target?: Target;
   scores?: ScoreFields[];
   check?: Check;
+  /** older reports lack it */
+  answer?: AnswerFields;
   output_token?: number;
   all_output_tokens?: boolean;
   output_tokens?: number[];

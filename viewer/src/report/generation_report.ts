@@ -4,6 +4,7 @@ import {
   arrayName,
   isScore,
   METHODS,
+  type Check,
   type GenerationFields,
   type Method,
   type ReportDocument,
@@ -75,6 +76,10 @@ export class GenerationReport extends Report {
       0,
       this.fields.tokens.findIndex(({ special }, token) => token >= begin && !special),
     );
+  }
+
+  protected override get openingCheck(): Check | undefined {
+    return this.fields.tokens[this.opening]?.check;
   }
 
   /** The token shown while the text grows: the last ordinary one, else the first. */

@@ -1,6 +1,5 @@
 // How the numbers are made from the layers' attention: what a report was computed with, and what its page may change.
 import type { Settings } from "./document";
-import type { Report } from "./report";
 
 /** Under their names in the document, in requests and, with dashes, on the command line: attnflow's defaults. */
 export const USUAL_RECIPE = {
@@ -24,7 +23,7 @@ export const RECIPE = Object.keys(USUAL_RECIPE) as (keyof Recipe)[];
 export const recipeBy = (value: (name: keyof Recipe) => Recipe[keyof Recipe]): Recipe =>
   Object.fromEntries(RECIPE.map((name) => [name, value(name)])) as unknown as Recipe;
 
-export const recipeOf = ({ settings }: Pick<Report, "settings">): Recipe => recipeBy((name) => settings[name]);
+export const recipeOf = ({ settings }: { settings: Settings }): Recipe => recipeBy((name) => settings[name]);
 
 export const recipesApart = (a: Recipe, b: Recipe) => RECIPE.filter((name) => a[name] !== b[name]);
 

@@ -1,7 +1,9 @@
 // A report document with its arrays decoded: all that views need from C++. The page's choices are in explanation.ts.
+import { bestChecked } from "./answer";
 import {
   arrayName,
   isScore,
+  type Check,
   isScoreArray,
   type Target,
   METHODS,
@@ -11,6 +13,7 @@ import {
 } from "./document";
 import { hasTarget, flowRule, mixingInfo, type MixingInfo } from "./mixings";
 import { pieceName } from "./piece";
+import { USUAL_RECIPE } from "./recipe";
 import { visible } from "./text";
 import { decodeUpgraded, upgraded } from "./upgrade";
 import { meanRow, type Numbers, type Values } from "./values";
@@ -200,14 +203,28 @@ export class Report {
     return mixingInfo(this.settings.mixing);
   }
 
-  /** The aggregation that the page shows first, as figures do (leading_method() in attnflow/report/report.h). */
+  /** The check of the prediction that the page opens on. */
+  protected get openingCheck(): Check | undefined {
+    return this.document.check;
+  }
+
+  /**
+   * The map that the page shows first: the one that the check agrees with best, as in figures and tables (best_map() in
+   * attnflow/report/report_answer.h); without a check, the one that their order prefers (leading_method()).
+   */
   get leadingMethod(): Method {
-    const generation = this.document.generation !== undefined;
+    const { answer, generation } = this.document;
+    const aggregations: Method[] = this.methods.filter((method) => !isScore(method));
+    const best = this.methods.find((method) => method === answer?.method);
+    const checked = best ?? bestChecked(this.openingCheck, aggregations);
+    if (checked) return checked;
     const byFlow = !generation && this.mixing.rule === "contained-normalized";
     const order: Method[] = [byFlow ? "flow" : "rollout", "rollout"];
-    const scored: Method[] = this.methods.filter((method) => !isScore(method));
     return (
-      order.find((method) => scored.includes(method)) ?? scored.at(generation ? 0 : -1) ?? this.methods[0] ?? "raw"
+      order.find((method) => aggregations.includes(method)) ??
+      aggregations.at(generation ? 0 : -1) ??
+      this.methods[0] ??
+      "raw"
     );
   }
 
@@ -316,6 +333,14 @@ export class Report {
 
   get hasHeads(): boolean {
     return this.arrays.has("attention");
+  }
+
+  /** The same text over the paper's attention, for a report of other matrices that has every head's; else null. */
+  get overAttention(): Report | null {
+    const attention = this.arrays.get("attention");
+    if (!attention || this.mixing.needs === "attention") return null;
+    const settings = { ...this.settings, ...USUAL_RECIPE, mixing: "attention" };
+    return new Report({ ...this.document, settings }, new Map([["attention", attention]]));
   }
 
   /** Attention of one head for one query, from layer l (from 1); null without heads. */

@@ -16,7 +16,7 @@ export function Branches({ state, live }: { state: ServerState; live: Generation
   const from = Math.min(...others.map(({ ids }) => partAt(first, ids) ?? Infinity));
   if (!Number.isFinite(from)) return null;
   return (
-    <Card id="branches" title={`Branches from generated token ${from + 1}`}>
+    <Card id="branches" open title={`Branches from generated token ${from + 1}`}>
       <ol class="branches">
         {branches.map(({ one, report }, k) => {
           const tail = tailOf(report, from);

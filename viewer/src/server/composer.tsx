@@ -215,12 +215,11 @@ const edgesChanged = ({ mixing, target, against, scores }: Question) =>
 
 function MixingField({ question }: { question: Question }) {
   const model = question.chosen.value;
-  const causal = model?.head === "causal";
   const usual =
     question.task.value === "generation"
       ? "contributions that come with each token (alti)"
-      : causal
-        ? "relevance where gradients are quick, else contributions"
+      : model && model.head !== "none"
+        ? "relevance where that is quick"
         : "attention";
   const offered = MIXINGS.filter(({ name }) => model?.mixings.includes(name));
   return (

@@ -103,10 +103,11 @@ export class Explanations {
   private show(report: Report, asked: Asked, wanted: WantedPicture | null = null) {
     const before = this.results.viewerOf("text" in asked ? "text" : "image");
     const viewer = new Viewer(report);
-    // Choices are kept if the new report supports them.
+    // What the reader chose is kept if the new report supports it; else the page opens on the map that is best for it.
     if (before) {
       const { method, palette, ownScale } = before.state.choices;
-      if (report.methods.includes(method.value)) viewer.state.choices.method.value = method.value;
+      const chosen = method.value !== before.report.leadingMethod;
+      if (chosen && report.methods.includes(method.value)) viewer.state.choices.method.value = method.value;
       viewer.state.choices.palette.value = palette.value;
       viewer.state.choices.ownScale.value = ownScale.value;
     }

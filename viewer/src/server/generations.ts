@@ -79,7 +79,7 @@ export class Generations {
   }
 
   /**
-   * Checks one token by blanking the prompt's tokens, over the same edges: the text up to it is passed to the model
+   * Checks one token by replacing the prompt's tokens, over the same edges: the text up to it is passed to the model
    * again. For short texts, its flow is included.
    */
   async check(live: GenerationLive, token: number) {

@@ -1,7 +1,7 @@
-// A two-minute tour with the built-in model: what each method makes of a sentence whose answer is known. Every name and
-// number is read from the report on screen; its requests are like those for any other text.
+// A two-minute tour with the built-in model: one sentence, four maps of it, and what the check says of each. Every name
+// and number is read from the report on screen; its requests are like those for any other text.
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { bringToSight } from "../components/in_sight";
 import { Own } from "../components/own_text";
 import type { Viewer } from "../context";
@@ -19,18 +19,27 @@ interface Step {
   method: Method;
   mixing: MixingName;
   words: (found: Found) => ComponentChildren;
+  /** the map that it judges, in words; absent for the first and the last step */
+  map?: string;
 }
 
-/** What a step refers to: the report, and the token that the check shows to be decisive. */
+/** What a step refers to: the report, the token without which the prediction falls most, and the maps judged so far. */
 interface Found {
   viewer: Viewer;
   decisive: number;
+  judged: ReadonlyMap<string, Judged>;
+}
+
+/** What a map ranked first, and whether that token decides. */
+interface Judged {
+  label: string;
+  right: boolean;
 }
 
 const STEPS: readonly Step[] = [
   {
-    title: "Replace each token",
-    method: "blank-out",
+    title: "Without each token",
+    method: "rollout",
     mixing: "attention",
     words: ({ viewer, decisive }) => {
       const { predictions = [], check } = viewer.report.document;
@@ -38,14 +47,16 @@ const STEPS: readonly Step[] = [
       const answer = predictions[0]?.choices[0];
       return (
         <>
-          The model reads “{TEXT}” and says which number its verb has: {answer?.label},{" "}
-          {percentage(answer?.probability ?? 0)}. Replacing one token after another by others that could stand there
-          shows which one it needs: <Name viewer={viewer} token={decisive} />.{" "}
-          {check &&
-            drop !== undefined &&
-            `Without it the ${check.quantity}, ${amount(check.value)}, falls by ${amount(drop)}.`}{" "}
-          That takes several runs of the model per token; the methods that follow need a single run. Do they find the
-          same token?
+          The model reads “{TEXT}” and says which number the verb will have: {answer?.label},{" "}
+          {percentage(answer?.probability ?? 0)}. Which token does it need for that? Take each one away, put others that
+          could stand there in its place, and see how far the prediction falls: the row “Without each token” below.{" "}
+          {check && drop !== undefined && (
+            <>
+              It falls most without <Name viewer={viewer} token={decisive} />: the {check.quantity},{" "}
+              {amount(check.value)}, falls by {amount(drop)}.
+            </>
+          )}{" "}
+          Whatever a map says, that is what the model did. Now four maps of this sentence: which of them is right?
         </>
       );
     },
@@ -54,10 +65,11 @@ const STEPS: readonly Step[] = [
     title: "Raw attention",
     method: "raw",
     mixing: "attention",
+    map: "Raw attention",
     words: (found) => (
       <>
-        {first(found, "raw", "The last layer's attention")} Above the first layer a position holds a mixture of tokens,
-        so where a layer looks does not say which token the information came from.
+        {first(found, "raw", "The last layer's attention")} Above the first layer, each position is a mixture of tokens:
+        where a layer looks does not say which token the information came from.
       </>
     ),
   },
@@ -65,6 +77,7 @@ const STEPS: readonly Step[] = [
     title: "Rollout",
     method: "rollout",
     mixing: "attention",
+    map: "Rollout over attention",
     words: (found) => (
       <>
         Rollout multiplies the layers' attention along every path from the output down to the input.{" "}
@@ -76,10 +89,11 @@ const STEPS: readonly Step[] = [
     title: "Flow",
     method: "flow",
     mixing: "attention",
+    map: "Flow over attention",
     words: (found) => (
       <>
         Flow asks how much could pass at most if attention is the capacity of each connection. {first(found, "flow")}{" "}
-        Values marked ° are limited by the first or the last layer alone.
+        Values marked ° are set by the first or the last layer alone.
       </>
     ),
   },
@@ -87,23 +101,31 @@ const STEPS: readonly Step[] = [
     title: "Better edges",
     method: "flow",
     mixing: "relevance",
+    map: "Flow over relevance",
     words: (found) => (
       <>
-        Rollout and flow are only as good as what flows. Here each connection carries how much it contributes to this
-        prediction (relevance) in place of attention. {first(found, "flow")} Language models are explained this way
-        unless you choose otherwise; for classifiers, choose relevance under Mixing.
+        Rollout and flow are only as good as what flows. Here each connection carries what it contributes to this
+        prediction (relevance), not attention. {first(found, "flow")} Predictions are explained this way unless you
+        choose otherwise.
       </>
     ),
   },
   {
-    title: "Your turn",
-    method: "rollout",
+    title: "Which is right?",
+    method: "flow",
     mixing: "relevance",
-    words: () => (
+    words: ({ viewer, decisive, judged }) => (
       <>
-        For every answer, ask three things: which token comes first (the headline), what blanking that token does, and
-        whether the whole order agrees with blank-out (the line below it). Click any token to explain it; “How to read
-        this” defines each method. Now try a sentence of your own.
+        The model needs <Name viewer={viewer} token={decisive} />.{" "}
+        {[...judged].map(([map, { label, right }]) => (
+          <span key={map}>
+            {map}: “<Own text={label} />
+            ”, {right ? "right" : "wrong"}.{" "}
+          </span>
+        ))}
+        You know because the model was asked, not because a picture looks plausible; and you know it for this sentence
+        only. So with every answer, look below the text: what falls without each token, and the two lines that say
+        whether the map's top token and its order are right. Now try a sentence of your own.
       </>
     ),
   },
@@ -121,13 +143,25 @@ function Name({ viewer, token }: { viewer: Viewer; token: number }) {
   );
 }
 
+/** The tokens that a method ranks first: several if it cannot tell them apart. */
+function firstTokens(viewer: Viewer, method: Method): number[] {
+  const { explanation, output, state } = viewer;
+  const ranking = explanation.value.ranking(method, viewer.layersOf(method), output, state.counts.value);
+  return ranking.filter(({ rank }) => rank === 1).map(({ token }) => token);
+}
+
+/** What the check says of a map. */
+function judgedOf(viewer: Viewer, method: Method, decisive: number): Judged | null {
+  const map = viewer.report.document.check?.maps.find((one) => one.method === method);
+  if (!map) return null;
+  return { label: viewer.report.tokens[map.first_token].label, right: map.first_token === decisive };
+}
+
 /** Says which token a method ranks first, and whether its order agrees with the check. */
 function first({ viewer, decisive }: Found, method: Method, it = "It"): ComponentChildren {
   const map = viewer.report.document.check?.maps.find((one) => one.method === method);
   if (!map) return null;
-  const { explanation, output, state } = viewer;
-  const ranking = explanation.value.ranking(method, viewer.layersOf(method), output, state.counts.value);
-  const alike = ranking.filter(({ rank: at }) => at === 1).map(({ token }) => token);
+  const alike = firstTokens(viewer, method);
   return (
     <>
       {alike.length > 1 ? (
@@ -162,7 +196,7 @@ async function ask(state: ServerState, mixing: MixingName) {
   question.text.value = TEXT;
   question.pair.value = question.target.value = question.against.value = "";
   question.mixing.value = mixing;
-  question.scores.value = ["blank-out"];
+  question.scores.value = [];
   await state.explanations.explainText();
 }
 
@@ -180,13 +214,12 @@ function fits(state: ServerState, { mixing }: Step): boolean {
   const shown = state.results.shown.value;
   if (!shown || !("viewer" in shown)) return false;
   const { input, settings } = shown.viewer.report.document;
-  return input.text === TEXT && settings.mixing === mixing && shown.viewer.report.methods.includes("blank-out");
+  return input.text === TEXT && settings.mixing === mixing;
 }
 
 function end(state: ServerState) {
   state.tour.value = null;
   state.question.mixing.value = "auto";
-  state.question.scores.value = [];
 }
 
 export function TourButton({ state }: { state: ServerState }) {
@@ -196,7 +229,7 @@ export function TourButton({ state }: { state: ServerState }) {
       <button type="button" id="tour-begin" class="primary" onClick={() => go(state, 0)}>
         Take the two-minute tour
       </button>{" "}
-      <span class="help">One sentence, five answers: which should you believe?</span>
+      <span class="help">One sentence, four maps: which is right, and how do you know?</span>
     </p>
   );
 }
@@ -204,6 +237,7 @@ export function TourButton({ state }: { state: ServerState }) {
 export function Tour({ state }: { state: ServerState }) {
   const at = state.tour.value;
   const step = at === null ? null : STEPS[at];
+  const judged = useRef(new Map<string, Judged>());
   const shown = state.results.shown.value;
   const viewer = step && shown && "viewer" in shown && fits(state, step) ? shown.viewer : null;
   useEffect(() => {
@@ -220,6 +254,10 @@ export function Tour({ state }: { state: ServerState }) {
   }, [at, viewer]);
   if (at === null || !step) return null;
   const decisive = viewer?.report.document.check?.maps[0]?.decisive_token;
+  if (viewer && decisive !== undefined && step.map) {
+    const found = judgedOf(viewer, step.method, decisive);
+    if (found) judged.current.set(step.map, found);
+  }
   // Another text was explained: the tour is over.
   const away = shown !== null && !viewer && state.work.working.value === "";
   const last = at === STEPS.length - 1;
@@ -243,7 +281,7 @@ export function Tour({ state }: { state: ServerState }) {
       </div>
       <p aria-live="polite" id="tour-words">
         {viewer && decisive !== undefined
-          ? step.words({ viewer, decisive })
+          ? step.words({ viewer, decisive, judged: judged.current })
           : away
             ? "The tour is about another text."
             : "The model is running…"}

@@ -197,7 +197,7 @@ function Comparison() {
   const [a, b] = sides;
   const { report } = a;
   return (
-    <Card id="compare" title="Compare" wide exporter={exporterOf(compared)} tools={<StopComparing />}>
+    <Card id="compare" title="Compare" wide open exporter={exporterOf(compared)} tools={<StopComparing />}>
       <CompareBar title={titles[0]} sides={sides} chosen={chosen} foreign={foreign} without={without} />
       <Cautions {...compared} />
       <Halves {...compared} />
@@ -292,8 +292,8 @@ function Halves({ sides, match, first, second, apart, common, titles, gone }: Co
   const difference = { side: a, values: apart, image, missing };
   return (
     <div id="compare" class="compare">
-      <Half name="first" title={titles[0]} {...halfOf(a, first, endsA)} />
-      <Half name="second" title={titles[1]} {...halfOf(b, second, endsB)} gone={gone} back={match} />
+      <Half name="first" title={`A: ${titles[0]}`} {...halfOf(a, first, endsA)} />
+      <Half name="second" title={`B: ${titles[1]}`} {...halfOf(b, second, endsB)} gone={gone} back={match} />
       <Half
         name="difference"
         title="B − A"

@@ -6,7 +6,7 @@ import { recipeOf } from "../report/recipe";
 import { isScore, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import type { Gone } from "../context";
-import { targetWords } from "../report/setting_words";
+import { choiceWords } from "../report/answer";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
@@ -111,13 +111,13 @@ export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]):
 export const SPAN_WORDS =
   "Where the two are split into different tokens, the sums over the same characters are compared (of flow, the largest value).";
 
-/** Which predictions two sides explain, if they differ; otherwise "". */
+/** "A is “Paris” rather than “the”, B is “Berlin” rather than “Hamburg”.", if the two explain different choices; or "". */
 export function targetsApart(sides: readonly [Side, Side]): string {
   const words = sides.map(({ report, method }) => {
     const target = hasTarget(report.mixing) || isScore(method) ? report.document.target : undefined;
-    return target ? targetWords(report, target) : "no prediction";
+    return target ? `is ${choiceWords(target)}` : "explains no prediction";
   });
-  return words[0] === words[1] ? "" : `A explains ${words[0]}; B explains ${words[1]}.`;
+  return words[0] === words[1] ? "" : `A ${words[0]}, B ${words[1]}.`;
 }
 
 /** How layers correspond if the models' numbers of layers differ; otherwise "". */

@@ -17,7 +17,7 @@ import { WEAKEST_ARC } from "../figures";
 import type { Report } from "../report/report";
 import { targetWords } from "../report/setting_words";
 import { format, formatWithin, percentage, shorten } from "../report/text";
-import { ALL_ARCS, type GraphKind } from "../state";
+import { ALL_ARCS, MOST_PATHS, type GraphKind } from "../state";
 import { cutBands, cutWords } from "./flow_cut";
 import { graphLayout, GraphPicture, keyOf, strokeOf } from "./graph_picture";
 import { useWidth, widest } from "./picture";
@@ -25,10 +25,14 @@ import { fromAll, useShownGraph, type Found, type ShownGraph } from "./shown_gra
 import "../styles/pictures.css";
 
 const KINDS: { kind: GraphKind; label: string; title: string }[] = [
+  { kind: "paths", label: "Paths", title: "The strongest path to each of the input tokens that rollout reaches most" },
   { kind: "share", label: "Rollout", title: "How much of the output token's rollout passes along each line" },
   { kind: "attention", label: "Weights", title: "The layers' weights on paths from the output token" },
   { kind: "flow", label: "Max flow", title: "The arcs that carry the maximum flow between two tokens" },
 ];
+
+/** Whether the lines are a choice of each node's arcs. */
+const arcsAreChosen = (kind: GraphKind) => kind === "share" || kind === "attention";
 
 export function FlowGraph() {
   const { report } = useViewer();
@@ -80,7 +84,12 @@ function exporterOf(
   return {
     svg: () => svg.current ?? "",
     shown: () => ({
-      method: { share: "rollout", attention: "weights of each layer", flow: `flow to ${name(input)}` }[kind],
+      method: {
+        paths: "strongest paths of rollout",
+        share: "rollout",
+        attention: "weights of each layer",
+        flow: `flow to ${name(input)}`,
+      }[kind],
       output: from === null ? null : name(from),
       notes: [explain(report, kind)],
       file: [kind === "attention" ? "weights" : kind, `layer${layer}`, ...(from === null ? [] : [`token${from}`])],
@@ -88,12 +97,15 @@ function exporterOf(
     rows() {
       const cut = new Set(pair?.cut.map(keyOf));
       return {
-        columns: ["layer", "from", "to", kind === "attention" ? "weight" : kind, "in_minimum_cut"],
+        columns: ["layer", "from", "to", columnOf(kind), "in_minimum_cut"],
         rows: arcs.map((arc) => [arc.layer, arc.from, arc.to, arc.weight, cut.has(keyOf(arc))]),
       };
     },
   };
 }
+
+/** The name of what lines show, in tables. */
+const columnOf = (kind: GraphKind) => ({ paths: "share", share: "share", attention: "weight", flow: "flow" })[kind];
 
 /** Says what the lines mean, and which are left out. */
 function GraphHelp({ kind, found, busy, missing, noFlow, floor }: ShownGraph) {
@@ -103,11 +115,15 @@ function GraphHelp({ kind, found, busy, missing, noFlow, floor }: ShownGraph) {
   return (
     <p class="help key" id="graph-help">
       {missing ?? explain(report, kind)}{" "}
-      {kind !== "flow" && !graphOwn.value && "Arcs from a token to itself are hidden. "}
+      {arcsAreChosen(kind) && !graphOwn.value && "Arcs from a token to itself are hidden. "}
       {lacks}
-      {report.ofWords && kind === "share" && "With words merged, the graph shows the merged attention. "}
+      {report.ofWords &&
+        (kind === "share" || kind === "paths") &&
+        "With words merged, the graph shows the merged attention. "}
       {found?.more && `Only the ${found.arcs.length} strongest arcs are drawn. `}
-      {threshold.value > WEAKEST_ARC && `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
+      {kind !== "paths" &&
+        threshold.value > WEAKEST_ARC &&
+        `Arcs below ${(100 * floor).toFixed(0)}% of the strongest are not drawn. `}
       {busy && missing === null && !lacks && "Computing …"}
     </p>
   );
@@ -146,8 +162,11 @@ function explain(report: Report, kind: GraphKind): string {
   if (kind === "attention") {
     return `Each line is a layer's weight that ${fromAll(report, kind) ? "an" : "the chosen"} output token can reach (${weights}${residual}${rows}); wider lines are larger weights.`;
   }
+  const of = report.mixing.name === "attention" ? "" : ` over ${weights}`;
+  if (kind === "paths") {
+    return `The strongest path from the chosen output token down to each of the input tokens that most of it goes back to (rollout${of}${residual}${rows}). The wider a line, the more passes along it, on this path or another.`;
+  }
   if (kind === "share") {
-    const of = report.mixing.name === "attention" ? "" : ` over ${weights}`;
     return `Each line is the share of the chosen output token that passes along it (rollout${of}${residual}${rows}).`;
   }
   const units = report.inLogits("flow") ? `, in logits of ${targetWords(report)}` : "";
@@ -170,7 +189,23 @@ function GraphTools({ input, noFlow }: Pick<ShownGraph, "input" | "noFlow">) {
           choose={(kind) => (choices.graph.value = kind)}
         />
       </div>
-      {choices.graph.value !== "flow" && (
+      {choices.graph.value === "paths" && (
+        <>
+          <label for="graph-paths">
+            <output for="graph-paths">{choices.graphPaths.value}</output>{" "}
+            {choices.graphPaths.value === 1 ? "path" : "paths"}
+          </label>
+          <Slider
+            id="graph-paths"
+            min={1}
+            max={MOST_PATHS}
+            step={1}
+            value={choices.graphPaths.value}
+            choose={(count) => (choices.graphPaths.value = count)}
+          />
+        </>
+      )}
+      {arcsAreChosen(choices.graph.value) && (
         <>
           <label for="graph-arcs">
             <output for="graph-arcs">{choices.graphArcs.value === ALL_ARCS ? "All" : choices.graphArcs.value}</output>{" "}

@@ -300,7 +300,7 @@ function Traced({ arcs, kind, x, y, toLayer }: TracedProps) {
   const { input, layer, view } = pointed.value;
   const at = view === "graph" && layer !== undefined ? layer : toLayer;
   // A flow has arcs from a token to itself, too.
-  const own = choices.graphOwn.value || kind === "flow";
+  const own = choices.graphOwn.value || kind === "flow" || kind === "paths";
   const paths = pathsThrough(arcs, { layer: at, token: input }, own).sort((a, b) => a.share - b.share);
   return (
     <g class="traced pointing" aria-hidden="true">

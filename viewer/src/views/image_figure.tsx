@@ -58,7 +58,7 @@ export function Figure({ picture, method, map, scale }: FigureProps) {
     <figure
       data-method={method}
       style={{
-        maxWidth: `calc(max(14rem, 100svh - var(--above) - 0.75rem) * ${(beside ? 2 : 1) * aspectOf(picture)})`,
+        maxWidth: `calc(max(14rem, 100svh - var(--above) - var(--below)) * ${(beside ? 2 : 1) * aspectOf(picture)})`,
       }}
     >
       <h3>{mapTitle(method, choices.layer.value)}</h3>

@@ -95,6 +95,7 @@ export function ImageOverlay() {
     <Card
       id="picture"
       title={choices.overlay.value === "beside" ? "Beside the picture" : "Over the picture"}
+      open
       tools={<OverlayChoice />}
       exporter={exporterOf(viewer, picture, bitmap, maps)}
     >
@@ -118,8 +119,11 @@ export function ImageOverlay() {
           ))}
         </div>
         <PictureReadout picture={picture} />
-        <Options />
-        <Help picture={picture} />
+        <details id="picture-options">
+          <summary>How the map is drawn</summary>
+          <Options />
+          <Help picture={picture} />
+        </details>
       </div>
     </Card>
   );

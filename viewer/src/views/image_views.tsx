@@ -1,6 +1,8 @@
 // Views that a picture's report shows instead of a text.
 import type { ComponentChildren } from "preact";
 import { mapOpacity } from "../color/overlay";
+import { Belief } from "../components/belief";
+import { PredictionCard } from "../components/predictions";
 import { useViewer } from "../context";
 import { oneColumn } from "../theme";
 import { ImageLayers } from "./image_layers";
@@ -23,40 +25,32 @@ function Look({ of, children }: { of: string; children: ComponentChildren }) {
   );
 }
 
-/** Next to the matrix, with the same height. */
-export const LayersOfImage = () => (
-  <Look of="pile">
-    <ImageLayers />
-  </Look>
-);
-
 const lookOf = (sideBySide: boolean) => (sideBySide ? "image-views wide beside" : "image-views wide");
 
-/** In one column the picture comes before the controls, everything else after them. */
+/** The picture, and next to it what the model predicts and how far to believe the map. */
 export function ImageLead() {
-  return (
-    <Look of={lookOf(useViewer().state.choices.sideBySide.value)}>
-      <ImageOverlay />
-    </Look>
-  );
-}
-
-export function ImageViews({ prediction }: { prediction: ComponentChildren }) {
   const { sideBySide } = useViewer().state.choices;
   const narrow = oneColumn.value;
   return (
     <Look of={lookOf(sideBySide.value)}>
-      {!narrow && (
-        <div class="pile">
-          <ImageOverlay />
-        </div>
-      )}
+      <ImageOverlay />
       <div class="pile">
-        {!narrow && prediction}
-        <ImageRanking />
-        {narrow && prediction}
-        <ImageShares />
+        <section class="card" id="trust-card" aria-label="How far to believe it">
+          <Belief />
+        </section>
+        {!narrow && <PredictionCard open />}
       </div>
+    </Look>
+  );
+}
+
+export function ImageViews() {
+  return (
+    <Look of="views wide">
+      <ImageRanking />
+      <ImageShares />
+      {oneColumn.value && <PredictionCard />}
+      <ImageLayers />
     </Look>
   );
 }

@@ -49,6 +49,7 @@ export function Methods() {
       id="methods"
       title={generation ? "Methods side by side" : `Methods side by side, layer ${state.choices.layer.value}`}
       wide
+      open={generation !== null}
       exporter={exporter}
     >
       <div class="compare" id="all-methods">

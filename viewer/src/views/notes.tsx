@@ -1,4 +1,5 @@
 // The report's notes about what is shown.
+import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
 import type { Method } from "../report/document";
 import { isOfDegenerateFlow, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
@@ -45,7 +46,7 @@ export function Notes() {
   // The head already covers the flow shown; with another method, the note may be about the comparison.
   const folded = viewer.degenerate() !== null;
   return (
-    <ul id="notes" class="wide">
+    <ul id="notes">
       {notes.map((note) =>
         folded && isOfDegenerateFlow(note) ? (
           <li key={note.text} class="folded">
@@ -59,5 +60,15 @@ export function Notes() {
         ),
       )}
     </ul>
+  );
+}
+
+export function NotesCard() {
+  const { length } = notesShown(useViewer());
+  if (length === 0) return null;
+  return (
+    <Card id="notes" title={length === 1 ? "One note" : `${length} notes`} wide>
+      <Notes />
+    </Card>
   );
 }

@@ -1,6 +1,6 @@
 // The arcs that the graph shows by the current choices, and why there may be none.
 import { useMemo } from "preact/hooks";
-import { graphArcs, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
+import { graphArcs, strongestPaths, type GraphArc, type GraphArcs } from "../compute/graph_arcs";
 import { flowFits, maximumFlow, type FlowNetwork, type PairFlow } from "../compute/max_flow";
 import { mixingOf } from "../compute/mixing";
 import { arcsRule, mixedRow, residualRule } from "../compute/recompute";
@@ -95,7 +95,7 @@ export function useShownGraph(): ShownGraph {
     return explanation.value.ranking(method, layer, token, counts.value)[0]?.token ?? token;
   }, [choices.input.value, explanation.value, layer, token, counts.value]);
   const from = fromAll(report, kind) ? null : token;
-  const [own, perNode] = [choices.graphOwn.value, choices.graphArcs.value];
+  const [own, perNode, paths] = [choices.graphOwn.value, choices.graphArcs.value, choices.graphPaths.value];
   // The output token has arcs even if it is excluded: everything begins there.
   const allows = (i: number) => counts.value[i] || i === token;
   const floor = Math.max(WEAKEST_ARC, choices.threshold.value);
@@ -108,6 +108,10 @@ export function useShownGraph(): ShownGraph {
       const rule = kind === "flow" ? residualRule(report, "flow") : arcsRule(report);
       const { error } = mixing;
       const { residual } = recipe;
+      if (kind === "paths") {
+        const question = { mixing, rule: arcsRule(report), residual, layer, toLayer, outputToken: token };
+        return { kind, pair: null, error, ...(yield* strongestPaths({ ...question, paths, allows })) };
+      }
       if (kind !== "flow") {
         const question = { mixing, rule, residual, layer, toLayer, outputToken: from, kind: arcKind(kind), floor };
         const shown = { own, perNode: perNode === ALL_ARCS ? Infinity : perNode, allows };
@@ -119,7 +123,7 @@ export function useShownGraph(): ShownGraph {
       return { kind, error, ...(yield* flowArcs(network, floor)) };
     },
     // Whether it is missing, or has no flow, follows from these.
-    [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, own, perNode, counts.value],
+    [mixing, report, recipe.residual, layer, toLayer, kind, from, pairOf, floor, own, perNode, paths, counts.value],
     cheap,
   );
   const current = found?.kind === kind ? found : null;

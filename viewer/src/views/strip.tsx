@@ -1,5 +1,7 @@
-// The user's text, colored by what the chosen output token draws on.
+// The page's answer: the user's text colored by what the chosen output token draws on, below it the same text colored by
+// what the model loses without each token, what that says of the map, and the paper's attention.
 import { useSignal } from "@preact/signals";
+import { Belief } from "../components/belief";
 import { Card } from "../components/card";
 import { TextLegend } from "../components/legend";
 import { PaintedText } from "../components/painted_text";
@@ -12,6 +14,7 @@ import { DEGENERATE_WORDS, targetWords } from "../report/setting_words";
 import { WordReport } from "../report/words";
 import { useViewer } from "../context";
 import { clickToken } from "../shortcuts";
+import { AttentionLine } from "./attention_line";
 import { CheckRow } from "./check_row";
 import { lookIn } from "./text_look";
 
@@ -28,7 +31,8 @@ export function Strip() {
   const split = report.tokens.some(({ index }) => report.continues(index));
   // The check is of the prediction that the report explains, and of tokens, not of words merged in the page.
   const check = report instanceof WordReport ? undefined : report.document.check;
-  const degenerate = degenerateIn(viewer.degenerate(), row, state.counts.value);
+  const marked = report.mixing.rule !== "contained-normalized"; // lookIn
+  const degenerate = marked ? degenerateIn(viewer.degenerate(), row, state.counts.value) : null;
   const choose = (token: number) => {
     if (scored) pointed.value = { input: (place.value = token), view: "strip" };
     else choices.token.value = token;
@@ -52,7 +56,19 @@ export function Strip() {
     },
   };
   return (
-    <Card id="strip" title={report.document.input.kind === "text" ? "Text" : "Tokens"} wide exporter={exporter}>
+    <Card
+      id="strip"
+      title={report.document.input.kind === "text" ? "Text" : "Tokens"}
+      about={
+        <>
+          {viewer.mapText()}
+          <TextLegend />
+        </>
+      }
+      wide
+      open
+      exporter={exporter}
+    >
       <PaintedText
         id="strip"
         report={report}
@@ -67,19 +83,18 @@ export function Strip() {
         onToggle={(token) => state.toggle(token)}
       />
       <Readout view="strip" />
+      {check && check.tokens.length > 0 && <CheckRow check={check} report={report} />}
+      <Belief />
+      <AttentionLine />
+      <p class="help" id="strip-help">
+        {scored
+          ? `Color: how much each token argues for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
+          : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
+        {split && " A tick below a word shows where it is split into tokens."}
+        {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
+      </p>
       <SpecialNote />
       <ScoreParts />
-      <div class="row foot">
-        <TextLegend />
-        <p class="help" id="strip-help">
-          {scored
-            ? `Color: how much each token argues for or against ${targetWords(report)} (${method}). It does not depend on the output token or the layer.`
-            : "Click a token to explain it, or step with the arrow keys; Shift-click compares it, Ctrl/⌘-click excludes it."}
-          {split && " A tick below a word shows where it is split into tokens."}
-          {degenerate !== null && degenerate.count > 0 && ` ° ${DEGENERATE_WORDS}.`}
-        </p>
-      </div>
-      {check && check.tokens.length > 0 && <CheckRow check={check} report={report} tokens={report.n} />}
     </Card>
   );
 }

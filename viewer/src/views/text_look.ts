@@ -14,7 +14,8 @@ export function lookIn(viewer: Viewer): (token: number) => Look {
   const row = viewer.row();
   const reasons = state.reasons.value;
   const shades = viewer.shades(viewer.endsOf(row));
-  const flags = viewer.degenerate();
+  // Over relevance, nearly all flow is set by one layer and answers the question all the same: marks would say nothing.
+  const flags = report.mixing.rule === "contained-normalized" ? null : viewer.degenerate();
   return (token) => {
     const generated = token >= report.m;
     const value = generated && token >= chosen ? undefined : row?.[token];

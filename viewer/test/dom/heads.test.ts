@@ -93,6 +93,11 @@ describe("a report with heads", () => {
 
   test("the graph traces a token or shows the weights on its paths", async () => {
     const lines = () => all("#graph .lines line").length;
+    // At first the strongest paths, each with a line in every layer.
+    expect([lines() >= L, text('label[for="graph-paths"]')]).toEqual([true, "5 paths"]);
+    await fill("#graph-paths", 1);
+    expect(lines()).toBe(L);
+    await click('input[name="graph-kind"][value="share"]');
     const seen = [lines()];
     const more = () => {
       seen.push(lines());
@@ -259,23 +264,29 @@ describe("methods beside the graph", () => {
     expect(has("#agreement")).toBe(false);
     await choose("attnlrp");
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
-    expect(text("#agreement")).toMatch(/^Right top token\. The whole order agrees\./u);
+    expect(texts("#agreement p")).toEqual([expect.stringMatching(/^Right top token\./u), "The whole order agrees."]);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     // The check's own row: red where the prediction rises without the token.
-    const checked = all("#check .checked") as HTMLButtonElement[];
-    expect(checked.map(({ title }) => title)).toEqual([
-      "the logit difference rises by 0.50 ± 0.1",
-      "the logit difference falls by 3.25",
+    const checked = (token: number) => `#check-text [data-token="${token}"]`;
+    const name = (token: number) => one(checked(token)).getAttribute("aria-label");
+    await until(() => name(2));
+    expect([0, 1, 2].map((token) => name(token)?.replace(/^.*?(: the|, not)/u, "$1"))).toEqual([
+      ", not checked",
+      ": the logit difference rises by 0.50 ± 0.1",
+      ": the logit difference falls by 3.25",
     ]);
-    expect(checked[1].style.backgroundColor).toBe("rgb(5 48 97)");
-    checked[0].click();
-    await until(() => has("#replaced"));
+    expect(one(checked(2)).style.backgroundColor).toBe("rgb(5 48 97)");
+    await point(checked(1));
+    expect(text("#check-readout")).toMatch(/^Without “.+” the logit difference rises by 0\.50 ± 0\.1$/u);
+    await click(checked(1));
     expect(all("#replaced tbody th, #replaced tbody td").map(({ textContent }) => textContent)).toEqual([
       ...["dogs", "2.50", "40%"],
     ]);
-    checked[1].click();
-    await until(() => text("#replaced").includes("was blanked"));
-    expect(text("#strip-card .legend")).toBe("argues against −2.0000+2.0000 argues for");
+    await click(checked(2));
+    expect(text("#replaced")).toContain("was blanked");
+    await click(checked(0));
+    expect(has("#replaced")).toBe(false);
+    expect(text("#strip-card .about .legend")).toBe("argues against −2.0000+2.0000 argues for");
     // ColorBrewer's ends of red to blue, as in figures.
     const colour = (token: number) => one<HTMLElement>(`#strip [data-token="${token}"]`).style.backgroundColor;
     expect([colour(2), colour(4)].map((rgb) => rgb.match(/\d+/g)?.join())).toEqual(["5,48,97", "103,0,31"]);
@@ -325,7 +336,7 @@ describe("a decoder whose first token takes most", () => {
     await choose("raw");
     expect(text("#sink-note")).toMatch(/^Attention sink excluded: .*9\d% of the total/u);
     expect(one<HTMLElement>('#strip [data-token="0"]').style.backgroundColor).toBe("");
-    const top = /^0([\d.]+)/u.exec(text("#strip-card .legend"))?.[1] ?? "";
+    const top = /^0([\d.]+)/u.exec(text("#strip-card .about .legend"))?.[1] ?? "";
     expect(numberOf(top)).toBeCloseTo(Math.max(...numbers.row("raw", count - 1, layers.slice(-1))!.slice(1)), 4);
     expect([has('#rank tr[data-token="0"]'), has("#heat .above, #matrix .above")]).toEqual([false, false]);
     await click("#sink-toggle");

@@ -158,7 +158,7 @@ describe("beside it", () => {
     expect(text(".predictions-pair")).toContain("blanked");
     // Which token is gone: in the title, in the text, and in the prediction's one heading.
     const second = '.half[data-side="second"]';
-    expect([text(`${second} h3`), ...texts(".absent")]).toEqual(["rollout, layer 6, without “key”", "key (gone)"]);
+    expect([text(`${second} h3`), ...texts(".absent")]).toEqual(["B: rollout, layer 6, without “key”", "key (gone)"]);
     expect(one<HTMLElement>(`${second} .absent`).dataset.token).toBe("2");
     const headings = texts(".predictions-pair h3");
     expect([headings.length, headings[0], headings[2]]).toEqual([

@@ -1,0 +1,85 @@
+// What a page says first: the prediction, what the model chose it over, and the map that the check agrees with best. A
+// document's `answer` has all of that for its own output token, in the words of figures and tables
+// (attnflow/report/report_answer.h). This is for documents without it, and for the other tokens of a generation.
+import { isScore, type Check, type GeneratedToken, type MapCheck, type Method, type Target } from "./document";
+import { percentage } from "./text";
+
+/** Of the alternatives, so many are named; the others are counted. */
+const MOST_NAMED = 3;
+
+/** What a prediction is compared with: its strongest alternatives, and how many more there are. */
+export interface Contrast {
+  named: readonly string[];
+  /** null: some, but how many is not known */
+  more: number | null;
+  /** labels are words of a text, which stand in quotes, not names of classes */
+  quoted: boolean;
+  /** in place of names: "the other classes" */
+  rest: string;
+}
+
+/** Null if the logit alone is explained. */
+export function contrastOf({ kind, against }: Target): Contrast | null {
+  if (!against) return null;
+  const quoted = kind !== "class";
+  const others = against.index !== undefined ? [against] : (against.others ?? []);
+  const labels = others.map(({ label }) => label);
+  // One more name takes no more room than "1 other".
+  const count = labels.length === MOST_NAMED + 1 ? labels.length : MOST_NAMED;
+  const rest = labels.length > 0 ? "" : "all others";
+  return { named: labels.slice(0, count), more: Math.max(0, labels.length - count), quoted, rest };
+}
+
+/** The most probable tokens, including the chosen one, whose index is `chosen`. */
+export function alternatives(token: GeneratedToken) {
+  const choices = [...token.choices];
+  // A choice is written for display, "Paris"; a token as in the vocabulary, "ĠParis"; both hold the same probability.
+  const isIt = (one: { label: string; probability: number }) =>
+    one.label === token.text || one.probability === token.probability;
+  let chosen = choices.findIndex(isIt);
+  if (chosen < 0) chosen = choices.push({ label: token.text, probability: token.probability }) - 1;
+  return { choices, chosen };
+}
+
+/** What a generated token was chosen over: its target's contrast, else the choices beside it. */
+export function contrastOfToken(token: GeneratedToken): Contrast | null {
+  if (token.target) return contrastOf(token.target);
+  const { choices, chosen } = alternatives(token);
+  const labels = choices.filter((_, k) => k !== chosen).map(({ label }) => label.trim() || label);
+  return labels.length > 0 ? { named: labels.slice(0, MOST_NAMED), more: null, quoted: true, rest: "" } : null;
+}
+
+/** "7 others"; "others" if their number is not known. */
+export const othersWords = (more: number | null): string =>
+  more === null ? "others" : `${more} ${more === 1 ? "other" : "others"}`;
+
+/** The contrast as plain text: "“the”, “her”, “a” and 7 others". */
+export function contrastWords({ named, more, quoted, rest }: Contrast): string {
+  if (rest) return rest;
+  const names = named.map((label) => (quoted ? `“${label}”` : label));
+  const last = more === 0 ? names.pop() : othersWords(more);
+  return names.length > 0 ? `${names.join(", ")} and ${last}` : String(last);
+}
+
+/** A probability in a headline: "63%", with more digits near the ends. */
+export const headlinePercent = (probability: number): string =>
+  probability >= 0.01 && probability < 0.99 ? `${Math.round(100 * probability)}%` : percentage(probability);
+
+/** "“Paris” rather than “the”": a target with its contrast, as plain text. */
+export function choiceWords(target: Target): string {
+  const contrast = contrastOf(target);
+  const label = target.kind === "class" ? target.label : `“${target.label}”`;
+  return contrast ? `${label} rather than ${contrastWords(contrast)}` : label;
+}
+
+const LEVELS: readonly MapCheck["level"][] = ["strong", "weak", undefined, "unknown", "none"];
+
+/** The map with the best verdict, then the highest rank correlation, among `methods`; null if none was checked. */
+export function bestChecked(check: Check | undefined, methods: readonly Method[]): Method | null {
+  const maps = (check?.maps ?? []).filter(({ method }) => methods.includes(method) && !isScore(method));
+  const rank = ({ rank_correlation: rho }: MapCheck) => rho ?? -Infinity;
+  const [best] = [...maps].sort(
+    (a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || (rank(b) === rank(a) ? 0 : rank(b) - rank(a)),
+  );
+  return best?.method ?? null;
+}
