@@ -65,6 +65,7 @@ test("every card's SVG stands alone and says what it shows; its PNG is as large"
       compare: `^Method rollout, layer 6, and flow, layer 6; ${token};`,
       heat: `^Method rollout; ${token}; Layers 1 to 6, each layer down to the input; `,
       matrix: "^Method rollout; Output token all, a row each; Layers 6 of 6",
+      graph: `^Method strongest paths of rollout; ${token}; Layers 6 of 6, down to the input; `,
       settings: "",
     };
     const usually = `^Method rollout; ${token}; Layers 6 of 6, down to the input; Heads mean over heads; Residual weight 0\\.5 in every layer\\.$`;

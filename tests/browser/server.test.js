@@ -102,13 +102,13 @@ test("a question has its place in the history; the way back asks it again, once,
   await serve(
     {},
     async (tab, server) => {
-      await tab.locator("#all-methods").waitFor();
+      await tab.locator("#strip").waitFor();
       const [first] = await entries(tab);
       await unfold(tab);
       await tab.locator("#ask-text").fill("Another");
       await press(tab, "#explain");
       await hashHas(tab, "Another");
-      await tab.locator("#all-methods").waitFor();
+      await tab.locator("#strip").waitFor();
       assert.deepEqual(await entries(tab), [first + 1, false]);
       await tab.goBack();
       await tab.waitForFunction(() => document.querySelector("#ask-text").value === "The key");

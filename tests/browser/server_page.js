@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { served } from "../../viewer/test/dom/served.js";
+import { unfold as unfoldViews } from "./browser.js";
 import { browser, samplePage } from "./viewer_pages.js";
 
 export { PIXEL, stream } from "../../viewer/test/dom/served.js";
@@ -73,6 +74,8 @@ export const unfold = (tab) => tab.evaluate(() => document.querySelector("#edit"
 export async function explain(tab) {
   await unfold(tab);
   await press(tab, "#explain");
+  await tab.locator("#strip").waitFor();
+  await unfoldViews(tab);
   await tab.locator("#all-methods").waitFor();
 }
 
