@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
@@ -205,7 +206,9 @@ class TextExplanation {
                                     return explains_ ? std::optional(explained_) : std::nullopt;
                                   });
     report_.attention = std::move(made.attention);
-    keep_attention_row(report_, made.attention_row, groups_);
+    TokenGroups inputs = groups_;
+    if (question_.pooled) inputs.emplace_back();  // the mean, which has no weight as an input
+    keep_attention_row(report_, made.attention_row, inputs);
     note_negative_share(report_.notes, made.negative_share, report_.target);
     fill_report(report_, GraphSource(std::move(made.graph), info.causal), question_, options_);
     add_scores();
@@ -214,14 +217,20 @@ class TextExplanation {
  private:
   std::size_t shown() const { return question_.settings.output_token; }
 
-  // The row of the output token, or of its word.
+  // The row of the output token, of its word, or of the mean of all tokens.
   DescendingQuestion attention_beside() const {
+    DescendingQuestion beside{
+        .tokens = {}, .top = question_.settings.layers.back(), .start_layer = options_.settings.start_layer};
+    if (question_.pooled) {
+      beside.tokens.resize(input_.ids.size());
+      std::iota(beside.tokens.begin(), beside.tokens.end(), std::size_t{0});
+      return beside;
+    }
     const auto has_output = [this](const auto& group) {
       return std::find(group.begin(), group.end(), shown()) != group.end();
     };
-    return {.tokens = *std::find_if(groups_.begin(), groups_.end(), has_output),
-            .top = question_.settings.layers.back(),
-            .start_layer = options_.settings.start_layer};
+    beside.tokens = *std::find_if(groups_.begin(), groups_.end(), has_output);
+    return beside;
   }
 
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
