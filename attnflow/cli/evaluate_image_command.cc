@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ struct ImageEvaluationArguments {
   std::string data;
   std::vector<std::string> outputs;
   std::vector<std::string> mixings;
+  std::vector<std::string> scores;
   std::string blank = "mean";
   std::string scored = "predicted";
   bool json = false;
@@ -65,8 +67,10 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   options.mixings = parse_mixings(arguments.mixings);
   for (const std::string& output : arguments.outputs) check_evaluation_output(output);
   writes_to_standard_output(arguments.outputs, arguments.json);
-  const bool mean = index_of_choice("--blank", {"mean", "black"}, arguments.blank) == 0;
-  options.blank = mean ? PictureBlank::kMean : PictureBlank::kBlack;
+  constexpr std::array kBlanks = {PictureBlank::kMean, PictureBlank::kBlack, PictureBlank::kNeighbors};
+  options.blank = kBlanks.at(index_of_choice("--blank", {"mean", "black", "neighbors"}, arguments.blank));
+  for (const std::string& score : arguments.scores) index_of_choice("--scores", {"check"}, score);
+  options.check = !arguments.scores.empty();
   options.own_class = index_of_choice("--class", {"predicted", "own"}, arguments.scored) == 1;
   const ImageModel model = load_image_model(open_image_model(arguments.model, {arguments.allow_unused_weights}),
                                             {.threads = options.threads});
@@ -119,7 +123,12 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                                            {"mask_columns", "Same as for attnflow image"}});
   arguments->mixings = to_texts(options.mixings);
   add_mixings_option(task, arguments->mixings);
-  task->add_option("--blank", arguments->blank, "Fill for removed patches: mean or black")->capture_default_str();
+  comma_list(task->add_option("--scores", arguments->scores,
+                              "Other scores to order patches by: check (each patch replaced by what could have been "
+                              "there)"));
+  task->add_option("--blank", arguments->blank,
+                   "Fill for removed patches: mean, black, or neighbors (the color of the patches around them)")
+      ->capture_default_str();
   task->add_option("--class", arguments->scored,
                    "Class to track: predicted, or own (the one that the image is labeled with)")
       ->capture_default_str();

@@ -44,9 +44,9 @@ TEST(OptionNames, AreTheseOfEachCommand) {
        "threads device allow-unused-weights"},
       {{"image"},
        "help model output force json method mixing target against heads residual discard discard-keep-special "
-       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps check top-k "
-       "keep-attention certificate view map tone opacity width font-size no-notes max-megapixels threads device "
-       "allow-unused-weights"},
+       "mask-columns layers start-layer output-token normalize flow-tolerance integration-steps check "
+       "check-replacements top-k keep-attention certificate view map tone opacity width font-size no-notes "
+       "max-megapixels threads device allow-unused-weights"},
       {{"serve"},
        "help host port model allow-unused-weights token allow-host workers queue timeout max-body max-megapixels "
        "max-memory max-connections max-connections-per-address threads device"},
@@ -59,7 +59,7 @@ TEST(OptionNames, AreTheseOfEachCommand) {
        "residual layers start-layer mixing flow-layers resamples"},
       {{"evaluate", "image"},
        "help model data output force json samples seed max-megapixels allow-unused-weights threads method heads "
-       "residual mask-columns layers start-layer mixing blank class steps random-orders resamples"},
+       "residual mask-columns layers start-layer mixing scores blank class steps random-orders resamples"},
   };
   for (const auto& [command, options] : commands)
     EXPECT_EQ(options_of(command), options) << fmt::format("{}", fmt::join(command, " "));

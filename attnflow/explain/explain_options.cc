@@ -47,12 +47,12 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
           "integration_steps", kExplainCommand | kImageCommand | kForModels,
           "integrated-gradients: number of points on the path from the blank input to this one"),
       option<&ExplainOptions::check>("check", kExplainCommand | kImageCommand,
-                                     "When to check the maps by replacing tokens (blanking patches) and running the "
-                                     "model again: never, auto (as far as that takes some seconds), always",
+                                     "When to check the maps by replacing tokens or patches and running the model "
+                                     "again: never, auto (as far as that takes some seconds), always",
                                      {.words = {kCheckWhens.begin(), kCheckWhens.end()}}),
       option<&ExplainOptions::check_replacements>(
-          "check_replacements", kExplainCommand | kForModels,
-          "The check: number of other tokens that each token is replaced by; 0: it is blanked"),
+          "check_replacements", kExplainCommand | kImageCommand | kForModels,
+          "The check: number of others that each token or patch (at most 4) is replaced by; 0: it is blanked"),
       option<&ExplainOptions::renormalize>("renormalize", kForFiles, "With --attention: divide each row by its sum"),
       option<&ExplainOptions::any_weights>("any_weights", kForFiles,
                                            "With --attention: accept rows that do not sum to 1"),

@@ -21,7 +21,7 @@ inline constexpr std::size_t kIntegrationSteps = 50;
 // When maps that end in a prediction are checked (analysis/check/make_check.h).
 enum class CheckWhen { kNever, kIfCheap, kAlways };
 
-inline constexpr std::size_t kReplacements = 8;  // of each token, for the check
+inline constexpr std::size_t kReplacements = 8;  // of each token or patch (at most 4), for the check
 
 struct ExplainOptions {
   Settings settings;               // what to compute; `layers` empty: all above start_layer
@@ -37,7 +37,7 @@ struct ExplainOptions {
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // points between the blank input and the input
   CheckWhen check = CheckWhen::kIfCheap;
-  std::size_t check_replacements = kReplacements;  // 0: tokens are blanked
+  std::size_t check_replacements = kReplacements;  // 0: tokens and patches are blanked
   bool renormalize = false;                        // array files: divide rows by their sums
   bool any_weights = false;                        // array files: rows need not sum to 1
   double max_flow_seconds = 0.0;                   // then flow stops narrowing its intervals; 0: no limit

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "attnflow/analysis/check/patch_check.h"
 #include "attnflow/analysis/check/replacement_check.h"
 #include "attnflow/analysis/methods/blank_out.h"
 #include "attnflow/analysis/methods/target_values.h"
@@ -15,21 +15,46 @@ namespace {
 
 constexpr std::size_t kFewestTokens = 6;  // fewer of many say little
 
+bool replaces(const TextQuestion& question) { return question.codec != nullptr && question.replacements > 0; }
+bool replaces(const ImageQuestion& question) { return question.grid != nullptr && question.replacements > 0; }
+
 ReplacementQuestion replacement_question(const TextQuestion& question) {
   return {question.model, *question.codec, question.input, question.target, question.groups};
 }
 
-template <typename Question>
-bool replaces(const Question& question) {
-  if constexpr (std::is_same_v<Question, TextQuestion>) return question.codec != nullptr && question.replacements > 0;
-  return false;
-}
-
-double work_of_replacements(const TextQuestion& question, const std::vector<std::size_t>& compared) {
+double tokens_of_replacements(const TextQuestion& question, const std::vector<bool>& wanted) {
   const ReplacementQuestion asked = replacement_question(question);
   double tokens = 0.0;
-  for (const std::size_t j : compared) tokens += replacement_tokens(asked, j, question.replacements);
-  return run_work(question.model.info(), tokens);
+  for (std::size_t j = 0; j < wanted.size(); ++j) {
+    if (wanted[j]) tokens += replacement_tokens(asked, j, question.replacements);
+  }
+  return tokens;
+}
+
+double tokens_of_replacements(const ImageQuestion& question, const std::vector<bool>& wanted) {
+  return patch_check_runs(question, wanted) * static_cast<double>(question.groups.size());
+}
+
+ReplacementCheck check_by_replacement(const TextQuestion& question, const std::vector<bool>& wanted) {
+  ReplacementOptions options{.replacements = question.replacements, .stop_token = question.stop_token};
+  if (question.phases) options.progress = question.phases("texts with a token replaced");
+  return check_by_replacement(replacement_question(question), wanted, options);
+}
+
+ReplacementCheck check_by_replacement(const ImageQuestion& question, const std::vector<bool>& wanted) {
+  return check_patches(question, wanted);
+}
+
+template <typename Question>
+std::vector<bool> marked(const Question& question, const std::vector<std::size_t>& chosen) {
+  std::vector<bool> wanted(question.groups.size(), false);
+  for (const std::size_t j : chosen) wanted[j] = true;
+  return wanted;
+}
+
+template <typename Question>
+double work_of_replacements(const Question& question, const std::vector<std::size_t>& chosen) {
+  return run_work(question.model.info(), tokens_of_replacements(question, marked(question, chosen)));
 }
 
 template <typename Question>
@@ -39,21 +64,19 @@ double work_of_blanks(const Question& question) {
   return run_work(question.model.info(), tokens) * static_cast<double>(question.groups.size() + 1);
 }
 
-std::optional<ReportCheck> by_replacement(const Report& report, std::size_t output_token, const TextQuestion& question,
+template <typename Question>
+std::optional<ReportCheck> by_replacement(const Report& report, std::size_t output_token, const Question& question,
                                           const CheckedInput& input, std::optional<double> work) {
-  const ReplacementQuestion asked = replacement_question(question);
   const std::vector<std::size_t> compared = compared_tokens(report, input);
-  std::size_t most = compared.size();
-  if (const double all = work_of_replacements(question, compared); work && all > *work) {
-    most = static_cast<std::size_t>(static_cast<double>(most) * *work / all);
+  std::vector<std::size_t> chosen = compared;
+  // A few may take more than their share of the work.
+  for (double needed = work_of_replacements(question, chosen); work && needed > *work;
+       needed = work_of_replacements(question, chosen)) {
+    const auto most = static_cast<std::size_t>(static_cast<double>(chosen.size()) * *work / needed);
+    if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
+    chosen = chosen_tokens(report, output_token, compared, most);
   }
-  if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
-  const std::vector<std::size_t> chosen = chosen_tokens(report, output_token, compared, most);
-  std::vector<bool> wanted(question.groups.size(), false);
-  for (const std::size_t j : chosen) wanted[j] = true;
-  ReplacementOptions options{.replacements = question.replacements, .stop_token = question.stop_token};
-  if (question.phases) options.progress = question.phases("texts with a token replaced");
-  ReplacementCheck found = check_by_replacement(asked, wanted, options);
+  ReplacementCheck found = check_by_replacement(question, marked(question, chosen));
   ReportCheck check{.quantity = input.quantity, .value = found.value};
   check.reliability = found.reliability;
   check.left_out = compared.size() - chosen.size();
@@ -100,10 +123,8 @@ CheckedInput checked_input(const Question& question) {
 
 template <typename Question>
 double check_work(const Report& report, const Question& question) {
-  if constexpr (std::is_same_v<Question, TextQuestion>) {
-    if (replaces(question)) return work_of_replacements(question, compared_tokens(report, checked_input(question)));
-  }
-  return work_of_blanks(question);
+  if (!replaces(question)) return work_of_blanks(question);
+  return work_of_replacements(question, compared_tokens(report, checked_input(question)));
 }
 
 template <typename Question>
@@ -111,11 +132,9 @@ std::optional<ReportCheck> make_check(const Report& report, std::size_t output_t
                                       std::optional<double> work, const std::optional<BlankOut>& blanked) {
   const CheckedInput input = checked_input(question);
   std::optional<ReportCheck> check;
-  if (!replaces(question)) {
+  if (replaces(question)) check = by_replacement(report, output_token, question, input, work);
+  if (!replaces(question) || (check && check->tokens.empty())) {
     check = by_blanks(report, question, input, work, blanked);
-  } else if constexpr (std::is_same_v<Question, TextQuestion>) {
-    check = by_replacement(report, output_token, question, input, work);
-    if (check && check->tokens.empty()) check = by_blanks(report, question, input, work, blanked);
   }
   if (!check || check->tokens.empty() || !is_finite(*check)) return std::nullopt;
   check_maps(*check, report, output_token, input);

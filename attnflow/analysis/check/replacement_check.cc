@@ -9,8 +9,6 @@
 
 #include "attnflow/analysis/check/replacements.h"
 #include "attnflow/attribution/probabilities.h"
-#include "attnflow/base/figures.h"
-#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {
@@ -23,53 +21,6 @@ double probability_of(std::span<const float> logits, std::span<const std::size_t
   double kept = 0.0;
   for (const std::size_t id : chosen) kept += probabilities[id];
   return kept;
-}
-
-struct WeightedMean {
-  double mean = 0.0;
-  double error = 0.0;  // standard error
-};
-
-// Averages the drops of every `step`th replacement from `first` on.
-WeightedMean mean_drop(double value, const std::vector<TriedReplacement>& tried, std::size_t first = 0,
-                       std::size_t step = 1) {
-  double weights = 0.0;
-  double sum = 0.0;
-  for (std::size_t c = first; c < tried.size(); c += step) {
-    weights += tried[c].fit;
-    sum += tried[c].fit * (value - tried[c].value);
-  }
-  if (!(weights > 0.0)) return {};
-  WeightedMean result{.mean = sum / weights};
-  double squares = 0.0;
-  double squared_weights = 0.0;
-  for (std::size_t c = first; c < tried.size(); c += step) {
-    const double off = tried[c].fit * (value - tried[c].value - result.mean);
-    squares += off * off;
-    squared_weights += tried[c].fit * tried[c].fit;
-  }
-  // For as many equal weights as these amount to; one alone says nothing of its error.
-  const double effective = weights * weights / squared_weights;
-  constexpr double kMoreThanOne = 1.0 + 1e-6;
-  result.error =
-      effective < kMoreThanOne ? std::abs(result.mean) : std::sqrt(squares * effective / (effective - 1.0)) / weights;
-  return result;
-}
-
-// Split halves, stepped up to the whole number of replacements.
-std::optional<double> reliability_of(double value, const std::vector<PlaceDrop>& places) {
-  constexpr std::size_t kFewestPlaces = 3;
-  std::vector<double> odd;
-  std::vector<double> even;
-  for (const PlaceDrop& place : places) {
-    if (place.tried.size() < 2) continue;
-    odd.push_back(mean_drop(value, place.tried, 0, 2).mean);
-    even.push_back(mean_drop(value, place.tried, 1, 2).mean);
-  }
-  if (odd.size() < kFewestPlaces) return std::nullopt;
-  const std::optional<double> half = pearson(odd, even);
-  if (!half) return std::nullopt;
-  return *half <= 0.0 ? 0.0 : 2.0 * *half / (1.0 + *half);
 }
 
 // The input with a candidate in the place of a group, which may have more tokens than it.
@@ -102,9 +53,6 @@ Read read_text(const ReplacementQuestion& question) {
   return {question.input, question.target.position};
 }
 
-// The candidates that every place tries; the others are for places that may decide.
-std::size_t first_candidates(std::size_t replacements) { return (replacements + 1) / 2; }
-
 class Check {
  public:
   Check(const ReplacementQuestion& question, const std::vector<bool>& wanted, const ReplacementOptions& options)
@@ -126,7 +74,7 @@ class Check {
     std::iota(all.begin(), all.end(), std::size_t{0});
     look_at(all, 0, first);
     look_at(contested(), first, options_.replacements);
-    result_.reliability = reliability_of(result_.value, result_.places);
+    result_.reliability = reliability_of(result_);
     return std::move(result_);
   }
 
@@ -181,27 +129,15 @@ class Check {
       one.fit = of_tokens_ && std::isfinite(one.value) ? probability_of(logits, fitting_) : 1.0;
     });
     looked_at_ += inputs.size();
-    for (const std::size_t p : some) {
-      PlaceDrop& place = result_.places[places_[p]];
-      // A model may overflow with some.
-      std::erase_if(place.tried, [](const TriedReplacement& one) { return !std::isfinite(one.value); });
-      const WeightedMean mean = mean_drop(result_.value, place.tried);
-      place.drop = mean.mean;
-      place.spread = mean.error;
-    }
+    for (const std::size_t p : some) summarize_drop(result_.places[places_[p]], result_.value);
   }
 
-  // The places that may decide: whose drop is half of the largest, within two standard errors of both.
+  // Of places_.
   std::vector<std::size_t> contested() const {
-    constexpr double kErrors = 2.0;
-    double least = 0.0;
-    for (const PlaceDrop& place : result_.places) {
-      least = std::max(least, internal::figures::kDecisiveShare * (place.drop - kErrors * place.spread));
-    }
+    const std::vector<bool> may = may_decide(result_);
     std::vector<std::size_t> found;
     for (std::size_t p = 0; p < places_.size(); ++p) {
-      const PlaceDrop& place = result_.places[places_[p]];
-      if (place.drop + kErrors * place.spread >= least) found.push_back(p);
+      if (may[places_[p]]) found.push_back(p);
     }
     return found;
   }
@@ -220,12 +156,11 @@ class Check {
 }  // namespace
 
 double replacement_tokens(const ReplacementQuestion& question, std::size_t group, std::size_t replacements) {
-  constexpr double kContested = 1.0 / 3.0;  // the usual share of the places
   const std::size_t n = read_text(question).input.ids.size();
   const bool shares = internal::predicts_next(question.model.info());
   const std::size_t each = shares ? n - std::min(n, question.groups[group].front()) : n;
   const auto first = static_cast<double>(first_candidates(replacements));
-  return (first + (static_cast<double>(replacements) - first) * kContested) * static_cast<double>(each);
+  return (first + (static_cast<double>(replacements) - first) * kMayDecide) * static_cast<double>(each);
 }
 
 ReplacementCheck check_by_replacement(const ReplacementQuestion& question, const std::vector<bool>& wanted,

@@ -10,15 +10,9 @@
 //
 //     f_jc  =  the probability that x_jc still gives to the eleven tokens that are most probable for x
 //
-// (1 where classes are predicted), the drop of token j is the mean over at most K candidates, those weighing most that
-// keep the kind of word that is predicted:
-//
-//     d_j  =  sum_c f_jc (F(x) - F(x_jc)) / sum_c f_jc.
-//
-// Above 0, the token speaks for the target. The spread is the standard error of that weighted mean. The reliability of
-// the whole row is the correlation of the drops by the first, third, ... candidates with those by the others, for the
-// whole number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they agree
-// with themselves. replacements.h says what the candidates are.
+// (1 where classes are predicted), the drop of token j is the mean of F(x) - F(x_jc) over at most K candidates, those
+// weighing most that keep the kind of word that is predicted: place_drops.h, which also defines the drop's spread and
+// the reliability of all drops. replacements.h says what the candidates are.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
 // least half of the largest within two standard errors of both. The texts of a stage run together, and share what
@@ -31,16 +25,14 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <vector>
 
+#include "attnflow/analysis/check/place_drops.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
-#include "attnflow/report/report_scores.h"
 #include "attnflow/text/text_codec.h"
 
 namespace attnflow {
@@ -58,18 +50,6 @@ struct ReplacementQuestion {
   const TextInput& input;
   const ScoreTarget& target;
   const TokenGroups& groups;  // consecutive positions, of a token or a word each
-};
-
-struct PlaceDrop {
-  std::vector<TriedReplacement> tried;  // empty: the place was left out, or has no candidate
-  double drop = 0.0;
-  double spread = 0.0;
-};
-
-struct ReplacementCheck {
-  double value = 0.0;                      // F(x)
-  std::vector<PlaceDrop> places;           // one for each group
-  std::optional<double> reliability = {};  // absent with fewer than three places
 };
 
 // Checks the groups for which `wanted` holds. Throws as TextModel::logits_of_each() does; Cancelled.

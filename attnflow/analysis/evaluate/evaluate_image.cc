@@ -20,6 +20,11 @@
 namespace attnflow {
 namespace {
 
+const char* name_of(PictureBlank blank) {
+  constexpr std::array kNames = {"mean", "black", "neighbors"};
+  return kNames[static_cast<std::size_t>(blank)];
+}
+
 void check_evaluate_image_options(const ImageEvaluationOptions& options, const ModelInfo& info,
                                   const PictureSet& pictures, const ImageProcessor& processor) {
   if (!info.image || info.head != ModelHead::kClassification) {
@@ -36,10 +41,10 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   if (pictures.entries.empty()) {
     throw internal::file_error("{}: expected images, found none", pictures.source);
   }
-  if (options.blank == PictureBlank::kMean && !processor.do_normalize) {
+  if (options.blank != PictureBlank::kBlack && !processor.do_normalize) {
     throw internal::usage_error(
-        "--blank mean: expected a model whose preprocessing subtracts a mean, found one that does not; use --blank "
-        "black");
+        "--blank {}: expected a model whose preprocessing subtracts a mean, found one that does not; use --blank black",
+        name_of(options.blank));
   }
   if (options.own_class) {
     for (const auto& entry : pictures.entries) {
@@ -67,7 +72,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.notes = info.notes_for(1);
   report.source = pictures.source;
-  report.blank = options.blank == PictureBlank::kMean ? "mean" : "black";
+  report.blank = name_of(options.blank);
   report.scored_class = options.own_class ? "own" : "predicted";
   report.seed = options.seed;
   report.available = pictures.entries.size();
@@ -90,7 +95,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
   if (leaves_heads_or_residual(used.settings, used.mixings)) report.notes.emplace_back(NoteCode::kHeadsUnused);
 
   for (const PatchOrder& order : patch_orders(used)) {
-    report.curves.push_back({.method = to_text(order.method), .mixing = order.mixing});
+    report.curves.push_back({.method = order.method, .mixing = order.mixing});
   }
   report.curves.push_back({.method = "random", .mixing = {}});
   const std::size_t random = report.curves.size() - 1;

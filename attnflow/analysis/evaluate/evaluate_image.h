@@ -9,12 +9,15 @@
 //     raw, rollout, flow   the last requested layer, over every requested mixing (attribution/mixings.h)
 //     attnlrp, gradient-x-input, integrated-gradients, logit, blank-out
 //                          signed scores from outside the graph: patches for the class first, those against it last
+//     check                on request: what the prediction loses without each patch (check/patch_check.h)
 //     random               random orders: the mean over several
 //
 // The class is the one that the model gives the whole picture, or by request the picture's own. Mixings and methods for
 // one prediction explain it as by default (analysis/explain/prediction_target.h): gradient-adjusted attention its logit
-// alone, as published, everything else its logit against the mean of all others. A removed patch, for blank-out too, is
-// blank: every pixel the mean that the preprocessing subtracts (0 to the model), or black.
+// alone, as published, everything else its logit against the mean of all others. A removed patch is blank: every pixel
+// the mean that the preprocessing subtracts (0 to the model), or black, as for blank-out. Or it takes the color of its
+// neighbors (image/blank_patches.h, spread_neighbors()), which leaves no edges for the model to see; blank-out, and
+// what is left of a picture without any patch, is then the mean.
 //
 // Statistics: areas under the deletion and the insertion curve, means with bootstrap intervals over pictures, and
 // paired differences from random and, on request, from rollout over gradient-adjusted attention (Chefer et al. 2021),
@@ -58,13 +61,14 @@ struct PictureSet {
   std::string source;  // for messages and reports
 };
 
-enum class PictureBlank { kMean, kBlack };
+enum class PictureBlank { kMean, kBlack, kNeighbors };
 
 struct ImageEvaluationOptions {
   // methods, heads, residual, layers (only the last), start_layer, mask_columns, discard, output_token, flow_tolerance
   Settings settings;
   // Each once, not auto; empty: all that the model supports, tried on the first picture.
   std::vector<Mixing> mixings = {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance};
+  bool check = false;      // also order patches by the check
   bool own_class = false;  // the probability of the picture's own class instead of the predicted one
   PictureBlank blank = PictureBlank::kMean;
   std::size_t samples = 500;                          // drawn by the seed; 0: all

@@ -78,14 +78,16 @@ const ImageOrderCurves& curve_of(const ImageEvaluationReport& report, const std:
 
 TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
   const ImageModel model = picture_model(kFavourite);
-  for (const PictureBlank blank : {PictureBlank::kMean, PictureBlank::kBlack}) {
+  for (const auto& [blank, name] : {std::pair{PictureBlank::kMean, "mean"}, std::pair{PictureBlank::kBlack, "black"},
+                                    std::pair{PictureBlank::kNeighbors, "neighbors"}}) {
     ImageEvaluationOptions options = quick({Method::kRaw, Method::kRollout, Method::kFlow, Method::kAttnLrp,
                                             Method::kGradientTimesInput, Method::kBlankOut},
                                            {Mixing::kAttention, Mixing::kGradient, Mixing::kRelevance});
     options.own_class = true;
+    options.check = true;
     options.blank = blank;
     const ImageEvaluationReport report = evaluate_image(model, pictures(3, kBoot), options);
-    const float value = blank == PictureBlank::kMean ? 0.0F : -2.0F;  // (0 - 0.5) / 0.25
+    const float value = blank == PictureBlank::kBlack ? -2.0F : 0.0F;  // (0 - 0.5) / 0.25
     double whole = 0.0;
     double nothing = 0.0;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -94,8 +96,9 @@ TEST(EvaluateImage, CurvesBeginAndEndAtTheWholeAndTheBlankPicture) {
     }
     EXPECT_NEAR(report.probability, whole, 1e-12);
     EXPECT_NEAR(report.blank_probability, nothing, 1e-12);
-    EXPECT_EQ(report.blank, blank == PictureBlank::kMean ? "mean" : "black");
-    ASSERT_EQ(report.curves.size(), 3U * 3U + 3U + 1U);
+    EXPECT_EQ(report.blank, name);
+    ASSERT_EQ(report.curves.size(), 3U * 3U + 3U + 1U + 1U);
+    EXPECT_EQ(report.curves[report.curves.size() - 2].method, "check");
     EXPECT_EQ(report.curves.back().method, "random");
     ASSERT_EQ(report.removed.size(), kPatches + 1);
     EXPECT_EQ(report.removed.front(), 0.0);

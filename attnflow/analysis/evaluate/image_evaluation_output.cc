@@ -37,7 +37,7 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
   if (report.patches != 0) text += fmt::format(", {} patches each", report.patches);
   text += fmt::format(". The {} class has a probability of {:.3f} on average, {:.3f} when every patch is {}.",
                       report.scored_class == "own" ? "images' own" : "predicted", report.probability,
-                      report.blank_probability, report.blank == "mean" ? "the mean color" : "black");
+                      report.blank_probability, report.blank == "black" ? "black" : "the mean color");
   if (report.with_label > 0) {
     text += fmt::format(" The model is right about {}.", part_words(report.right, report.with_label));
   }

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "attnflow/analysis/check/patch_check.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/image/blank_patches.h"
@@ -36,12 +37,13 @@ std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options) {
   std::vector<PatchOrder> orders;
   for (const Mixing mixing : options.mixings) {
     for (const Method method : options.settings.methods) {
-      if (method_info(method).aggregates()) orders.push_back({method, mixing});
+      if (method_info(method).aggregates()) orders.push_back({to_text(method), mixing});
     }
   }
   for (const Method method : options.settings.methods) {
-    if (!method_info(method).aggregates()) orders.push_back({method, std::nullopt});
+    if (!method_info(method).aggregates()) orders.push_back({to_text(method), std::nullopt});
   }
+  if (options.check) orders.push_back({"check", std::nullopt});
   return orders;
 }
 
@@ -55,6 +57,7 @@ class PictureScorer::Prepared {
       const bool shifted = processor.do_normalize && options.blank == PictureBlank::kBlack;
       blank_.push_back(shifted ? static_cast<float>(-processor.image_mean[c] / processor.image_std[c]) : 0.0F);
     }
+    spreads_neighbors_ = options.blank == PictureBlank::kNeighbors;
     const std::size_t n = made_.tokens.size();
     const std::array<std::size_t, 5> extents = {options.mixings.size() + 1, info_.layers, n, n, sizeof(double)};
     require_memory(checked_product(extents).value_or(std::numeric_limits<std::size_t>::max()),
@@ -73,7 +76,11 @@ class PictureScorer::Prepared {
 
   PixelInput without(std::span<const std::size_t> patches) const {
     PixelInput input{.pixels = made_.input.pixels};
-    blank_patches(input, made_.image, *info_.image, patches, blank_);
+    if (spreads_neighbors_) {
+      spread_neighbors(input, made_.image, *info_.image, patches, blank_);
+    } else {
+      blank_patches(input, made_.image, *info_.image, patches, blank_);
+    }
     return input;
   }
   std::size_t output_token(const OutputToken& asked) const {
@@ -103,6 +110,7 @@ class PictureScorer::Prepared {
   ImageInput made_;
   const ModelInfo& info_;
   std::vector<float> blank_;
+  bool spreads_neighbors_ = false;
   std::vector<double> probabilities_;
   std::size_t label_ = 0;
 };
@@ -148,12 +156,18 @@ std::vector<PictureScorer::PatchValues> PictureScorer::values_of_orders(const Pr
     }
   }
   ImageQuestion question =
-      prepared.image_question(*model_.model, options_.blank == PictureBlank::kMean ? "mean color" : "black");
+      prepared.image_question(*model_.model, options_.blank == PictureBlank::kBlack ? "black" : "mean color");
   question.steps = options_.integration_steps;
   question.stop_token = options_.stop_token;
   for (const Method method : settings.methods) {
     if (method_info(method).aggregates()) continue;
     result.push_back({of_patches(method_scores(method, question).values.span()), {}});
+  }
+  if (options_.check) {
+    std::vector<double> drops;
+    const std::vector<bool> wanted(question.groups.size(), true);
+    for (const PlaceDrop& place : check_patches(question, wanted).places) drops.push_back(place.drop);
+    result.push_back({of_patches(drops), {}});
   }
   return result;
 }

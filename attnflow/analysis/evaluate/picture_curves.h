@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
@@ -11,13 +12,13 @@
 
 namespace attnflow {
 
-// A method, over a mixing if it aggregates layers.
+// A method, over a mixing if it aggregates layers, or the check.
 struct PatchOrder {
-  Method method = Method::kRollout;
+  std::string method;
   std::optional<Mixing> mixing;
 };
 
-// By mixing and method, then those outside the graph. Mixings are resolved.
+// By mixing and method, then those outside the graph, then the check. Mixings are resolved.
 std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options);
 
 struct PictureCurves {

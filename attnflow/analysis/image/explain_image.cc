@@ -86,6 +86,8 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   question.is_explained = report.target.has_value();
   if (!report.target) question.quantity = compared_quantity(target);
   question.steps = options.integration_steps;
+  question.check = options.check;
+  question.replacements = options.check_replacements;
   question.phases = options.phases;
   question.stop_token = options.stop_token;
   score_methods(report, question);

@@ -13,6 +13,7 @@
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
+#include "attnflow/report/report.h"
 
 namespace attnflow {
 
@@ -34,7 +35,8 @@ struct MethodQuestion {
   CheckWhen check = CheckWhen::kIfCheap;     // of the maps in the report
   bool is_explained = true;                  // the maps are meant to explain the target, so that more checks are worth it
   const TextCodec* codec = nullptr;          // of a text: to replace its tokens by others, for the check
-  std::size_t replacements = kReplacements;  // of each token; 0: it is blanked
+  const ReportImage* grid = nullptr;         // of a picture: to replace its patches, for the check
+  std::size_t replacements = kReplacements;  // of each token or patch; 0: it is blanked
   PhaseStart phases = {};                    // blank-out and integrated gradients
   std::stop_token stop_token = {};
 };

@@ -189,11 +189,10 @@ export function Belief() {
   const checkable = !scored && state.choices.method.value !== "flow";
   const { input, predictions = [], generation, answer } = report.document;
   const what = partsOf(report.document);
-  const changing = input.kind === "image" ? "blanking" : "replacing";
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
-      ? `Not checked here by ${changing} ${what}.`
-      : `Not checked: the model predicts nothing that ${changing} ${what} could change.`;
+      ? `Not checked here by replacing ${what}.`
+      : `Not checked: the model predicts nothing that replacing ${what} could change.`;
   return (
     <div id="belief">
       {shown && <Verdicts shown={shown} verdicts={answer?.method === shown.map.method ? answer.verdicts : []} />}

@@ -71,17 +71,21 @@ interface StageProps {
   photoSide?: number;
   /** only the picture, without the map */
   only?: "photo";
+  /** each patch in its color, however the other maps are drawn */
+  plain?: boolean;
   children?: ComponentChildren;
 }
 
 export function Stage(props: StageProps) {
-  const { picture, map, scale, token, side = SMOOTH_SIDE, photoSide = Infinity, only, children } = props;
+  const { picture, map, scale, token, side = SMOOTH_SIDE, photoSide = Infinity, only, plain = false, children } = props;
   const viewer = useViewer();
   const { choices } = viewer.state;
   const photo = useRef<HTMLCanvasElement>(null);
   const overlay = useRef<HTMLCanvasElement>(null);
   const bitmap = bitmapOf(picture).image.value;
-  const [kind, smooth, threshold] = [choices.overlay.value, choices.smooth.value, choices.threshold.value];
+  const [kind, smooth, threshold] = plain
+    ? (["colour", false, 0] as const)
+    : [choices.overlay.value, choices.smooth.value, choices.threshold.value];
   const colours = scale.signed ? viewer.differenceScale.value : viewer.scale.value;
   const [pictured, mapped] = [only === "photo" || kind !== "beside", only !== "photo" && kind !== "outline"];
   useLayoutEffect(() => {

@@ -5,6 +5,7 @@ import { Belief } from "../components/belief";
 import { PredictionCard } from "../components/predictions";
 import { useViewer } from "../context";
 import { oneColumn } from "../theme";
+import { CheckMap } from "./check_map";
 import { ImageLayers } from "./image_layers";
 import { isGrey } from "./image_legend";
 import { ImageOverlay } from "./image_overlay";
@@ -38,6 +39,7 @@ export function ImageLead() {
         <section class="card" id="trust-card" aria-label="How far to believe it">
           <Belief />
         </section>
+        <CheckMap />
         {!narrow && <PredictionCard open />}
       </div>
     </Look>

@@ -197,6 +197,49 @@ describe("of a picture", () => {
   });
 });
 
+test("what the model does without each patch stands beside the maps", async () => {
+  const { document, first, patches } = sampleOf("small");
+  const at = (place: number) => `#check-card .cell[data-token="${first + place}"]`;
+  const tried = [
+    { text: "mean of its neighbors", value: 1.5 },
+    { text: "blurred", value: 2.5 },
+  ];
+  await openWhole({
+    ...document,
+    check: {
+      ...{ quantity: "logit difference", value: 3, left_out: patches.length - 2, maps: [] },
+      tokens: [
+        { token: first + 1, drop: 1, spread: 0.5, replacements: tried },
+        { token: first + 2, drop: -0.25 },
+      ],
+    },
+  });
+  expect(all("#check-card .cell").length).toBe(patches.length);
+  const nameOf = (place: number) => one(at(place)).getAttribute("aria-label");
+  expect(nameOf(1)).toMatch(/^row \d+, column \d+: the logit difference falls by 1\.00 ± 0\.5$/u);
+  expect(nameOf(0)).toMatch(/^row \d+, column \d+, not checked$/u);
+  expect(text("#check-card .check-legend")).toContain(`Left out, to save time: ${patches.length - 2}.`);
+  await click(at(0));
+  expect(has("#replaced")).toBe(false);
+  await click(at(1));
+  expect(text("#replaced caption")).toMatch(/^The patch in row \d+, column \d+ replaced: the logit difference falls/u);
+  expect(all("#replaced tbody th, #replaced tbody td").map(({ textContent }) => textContent)).toEqual([
+    ...["mean of its neighbors", "1.50", "blurred", "2.50"],
+  ]);
+  expect(tokens('#check-card [aria-expanded="true"]')).toEqual([first + 1]);
+  // The keyboard walks over all patches.
+  one<HTMLElement>(at(1)).focus();
+  await press("ArrowRight");
+  expect((window.document.activeElement as HTMLElement).dataset.token).toBe(String(first + 2));
+  await click(at(1));
+  expect(has("#replaced")).toBe(false);
+  const lines = cells(await saved("check", "csv"));
+  expect(lines.map(({ input_token, drop }) => [Number(input_token), Number(drop)])).toEqual([
+    [first + 1, 1],
+    [first + 2, -0.25],
+  ]);
+});
+
 test("nothing of the texts becomes an element", async () => {
   await open(embeddedOf("image", "markup"));
   expect(all("#page img, #page script, #page iframe")).toEqual([]);
