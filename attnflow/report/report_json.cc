@@ -135,7 +135,11 @@ Json check_json(const Report& report, const ReportCheck& check) {
   Json json = json_of(check);
   for (std::size_t m = 0; m < check.maps.size(); ++m) {
     const internal::MapWords words = internal::map_words(report, check, check.maps[m]);
-    json["maps"][m].update({{"level", words.level}, {"effect", valid_utf8(words.effect)}, {"order", words.order}});
+    json["maps"][m].update({{"level", words.level},
+                            {"top_level", words.top_level},
+                            {"order_level", words.order_level},
+                            {"effect", valid_utf8(words.effect)},
+                            {"order", words.order}});
   }
   return json;
 }

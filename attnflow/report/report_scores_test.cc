@@ -317,6 +317,8 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   map.rank_correlation = 0.53;
   EXPECT_EQ(said("order"), "The whole order agrees with the check in part (rank correlation 0.53).");
   EXPECT_EQ(said("level"), "weak");
+  EXPECT_EQ(said("top_level"), "strong");
+  EXPECT_EQ(said("order_level"), "weak");
   map.rank_correlation = 0.55;
   EXPECT_EQ(said("level"), "strong");
   map.rank_correlation = 0.2;
@@ -325,6 +327,7 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   EXPECT_EQ(said("order"), "The order is nearly opposite to the check\u2019s (rank correlation \u22120.40).");
   map.compared = 5;
   EXPECT_EQ(said("order"), "With 5 tokens, the order is not judged.");
+  EXPECT_EQ(said("order_level"), "unknown");
   EXPECT_EQ(said("level"), "strong");
   map.compared = 7;
   report.check->reliability = 0.2;

@@ -5,7 +5,7 @@ import { useViewer, type Viewer } from "../context";
 import type { Ranked } from "../explanation";
 import { excludedOf } from "../filters";
 import { GenerationViewer } from "../generation/generation_viewer";
-import type { MapCheck, ReportDocument, Verdict } from "../report/document";
+import type { MapCheck, ReportDocument } from "../report/document";
 import { degenerateIn, degenerateWords } from "../report/notes";
 import { percent } from "../report/text";
 import { WordReport } from "../report/words";
@@ -60,27 +60,20 @@ export function checkShown(viewer: Viewer): ShownCheck | null {
 }
 
 /** The check's two answers: whether the map's top token is right, and whether its order is. */
-function Verdicts({
-  shown: { map, effect, otherFirst },
-  verdicts,
-}: {
-  shown: ShownCheck;
-  verdicts: readonly Verdict[];
-}) {
-  const order = verdicts.find(({ question }) => question === "order");
+function Verdicts({ shown: { map, effect, otherFirst } }: { shown: ShownCheck }) {
   return (
     <div id="agreement" data-level={map.level}>
-      <p class="belief" data-question="top" data-level={map.level}>
+      <p class="belief" data-question="top" data-level={map.top_level ?? map.level}>
         <span class="level">{effect.replace(/\.$/, `${otherFirst}.`)}</span> <Info about="check" place="trust" />
       </p>
       {map.order && (
         <p
           class="belief"
           data-question="order"
-          data-level={order?.level}
+          data-level={map.order_level}
           title="Rank correlation of this map with how far the prediction falls without each token: 1 is the same order, 0 no relation"
         >
-          <span class={order ? "level" : undefined}>{map.order}</span>
+          <span class={map.order_level ? "level" : undefined}>{map.order}</span>
         </p>
       )}
     </div>
@@ -187,7 +180,7 @@ export function Belief() {
   if (viewer.carriesNothing) return <div id="belief" />;
   const shown = checkShown(viewer);
   const checkable = !scored && state.choices.method.value !== "flow";
-  const { input, predictions = [], generation, answer } = report.document;
+  const { input, predictions = [], generation } = report.document;
   const what = partsOf(report.document);
   const unchecked =
     predictions.length > 0 || generation || input.kind === "attention"
@@ -195,7 +188,7 @@ export function Belief() {
       : `Not checked: the model predicts nothing that replacing ${what} could change.`;
   return (
     <div id="belief">
-      {shown && <Verdicts shown={shown} verdicts={answer?.method === shown.map.method ? answer.verdicts : []} />}
+      {shown && <Verdicts shown={shown} />}
       {!shown && !scored && viewer instanceof GenerationViewer && viewer.check.value && !state.growing.value ? (
         <CheckToken viewer={viewer} />
       ) : (

@@ -73,13 +73,19 @@ export function choiceWords(target: Target): string {
 }
 
 const LEVELS: readonly MapCheck["level"][] = ["strong", "weak", undefined, "unknown", "none"];
+/** With fewer tokens, an order is not judged (attnflow/report/report_check.h). */
+const FEWEST_FOR_ORDER = 6;
 
-/** The map with the best verdict, then the highest rank correlation, among `methods`; null if none was checked. */
-export function bestChecked(check: Check | undefined, methods: readonly Method[]): Method | null {
+/** The map with the best verdict, then the highest rank correlation, then the leading one; null if none was checked. */
+export function bestChecked(check: Check | undefined, methods: readonly Method[], leading: Method): Method | null {
   const maps = (check?.maps ?? []).filter(({ method }) => methods.includes(method) && !isScore(method));
-  const rank = ({ rank_correlation: rho }: MapCheck) => rho ?? -Infinity;
+  const order = ({ compared = Infinity, rank_correlation: rho }: MapCheck) =>
+    compared < FEWEST_FOR_ORDER ? -2 : (rho ?? -2); // below every correlation
   const [best] = [...maps].sort(
-    (a, b) => LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) || (rank(b) === rank(a) ? 0 : rank(b) - rank(a)),
+    (a, b) =>
+      LEVELS.indexOf(a.level) - LEVELS.indexOf(b.level) ||
+      order(b) - order(a) ||
+      Number(b.method === leading) - Number(a.method === leading),
   );
   return best?.method ?? null;
 }

@@ -189,6 +189,9 @@ export interface Check {
   maps: MapCheck[];
 }
 
+/** How far a map agrees with the check. */
+export type Level = "strong" | "weak" | "none" | "unknown";
+
 export interface MapCheck {
   method: Method;
   layer?: number;
@@ -199,8 +202,10 @@ export interface MapCheck {
   first_token: number;
   /** the compared token with the largest drop; older reports lack it */
   decisive_token?: number;
-  /** the verdict, and sentences that say it; older reports lack all three */
-  level?: "strong" | "weak" | "none" | "unknown";
+  /** the verdict, that on the top token, that on the order, and sentences that say these; older reports lack them */
+  level?: Level;
+  top_level?: Level;
+  order_level?: Level;
   effect?: string;
   order?: string;
 }
@@ -208,7 +213,7 @@ export interface MapCheck {
 /** One of the two questions about a map, and what the check says of it. */
 export interface Verdict {
   question: "top" | "order";
-  level: NonNullable<MapCheck["level"]>;
+  level: Level;
   text: string;
 }
 

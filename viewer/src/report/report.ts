@@ -215,17 +215,15 @@ export class Report {
   get leadingMethod(): Method {
     const { answer, generation } = this.document;
     const aggregations: Method[] = this.methods.filter((method) => !isScore(method));
-    const best = this.methods.find((method) => method === answer?.method);
-    const checked = best ?? bestChecked(this.openingCheck, aggregations);
-    if (checked) return checked;
     const byFlow = !generation && this.mixing.rule === "contained-normalized";
     const order: Method[] = [byFlow ? "flow" : "rollout", "rollout"];
-    return (
+    const leading =
       order.find((method) => aggregations.includes(method)) ??
       aggregations.at(generation ? 0 : -1) ??
       this.methods[0] ??
-      "raw"
-    );
+      "raw";
+    const best = this.methods.find((method) => method === answer?.method);
+    return best ?? bestChecked(this.openingCheck, aggregations, leading) ?? leading;
   }
 
   /**

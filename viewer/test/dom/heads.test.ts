@@ -23,6 +23,7 @@ import {
   openWhole,
   point,
   press,
+  range,
   saved,
   shown,
   sum,
@@ -474,4 +475,45 @@ describe("comparison", () => {
     const rows = cells(await saved("compare", "csv"));
     expect(rows.length).toBe(11);
   });
+});
+
+test("the answer comes first: the headline, the best map, the check's row, two verdicts, the paper's attention, controls", async () => {
+  const document = reportOf("", "short");
+  const { attention, graph, ...arrays } = document.arrays;
+  void [attention, graph];
+  const count = document.input.tokens.length;
+  const paper = range(count).map((token) => (token + 1) / 100);
+  const map = {
+    ...{ method: "flow", layer: 6, first_token: 1, decisive_token: 1, compared: 6, rank_correlation: 0.4 },
+    ...{ level: "weak", top_level: "strong", order_level: "weak", effect: "Right top token.", order: "In part." },
+  } as const;
+  await open({
+    ...document,
+    settings: { ...document.settings, mixing: "relevance" },
+    answer: { headline: "“is”, 61%, rather than “are”", method: "flow", map: "flow over relevance", verdicts: [] },
+    check: { quantity: "logit difference", value: 2, tokens: [{ token: 1, drop: 1.5 }], maps: [map] },
+    arrays: { ...arrays, attention_rollout: arrayOf([1, count], paper) },
+  });
+  expect(method()).toBe("flow");
+  expect(text("h1")).toMatch(/^“is”, 61%, rather than “are”: flow /u);
+  expect(text("#strip-card .about")).toMatch(/^flow over relevance/u);
+  const levels = all("#agreement p").map(({ dataset }) => [dataset.question, dataset.level]);
+  expect(levels).toEqual([
+    ["top", "strong"],
+    ["order", "weak"],
+  ]);
+  near(shown("#attention-line .token"), paper);
+  const parts = ["h1", "#strip", "#check-text", "#agreement", "#attention-line", "#controls", ".folded"].map((part) =>
+    one<HTMLElement>(part),
+  );
+  const follows = (k: number) =>
+    Boolean(parts[k].compareDocumentPosition(parts[k + 1]) & Node.DOCUMENT_POSITION_FOLLOWING);
+  expect(range(parts.length - 1).map(follows)).toEqual(range(parts.length - 1).map(() => true));
+  // All else is folded until its heading is pressed.
+  const folded = () => all("#rank-card.folded, #rank-body[hidden]").length;
+  expect(folded()).toBe(2);
+  await click("#rank-heading .fold");
+  expect(folded()).toBe(0);
+  await click("#rank-heading .fold");
+  expect(folded()).toBe(2);
 });
