@@ -188,9 +188,11 @@ std::optional<Strip> drops_strip(const FigureData& data) {
   std::vector<double> drops(data.tokens, std::numeric_limits<double>::quiet_NaN());
   for (const CheckedToken& one : check->tokens) drops[one.token] = one.drop;
   Strip strip{.id = "strip-check", .row = {.values = std::move(drops), .output = {}}, .of_drops = true};
-  const char* const unit = data.report.settings.words ? "word" : "token";
-  strip.head = {.title = fmt::format("without each {}: fall of the {}", unit, clean_text(check->quantity)),
+  strip.head = {.title = fmt::format("without each {}", data.report.settings.words ? "word" : "token"),
                 .scale = scale_of_drops(*check)};
+  strip.caption = fmt::format(
+      "How far the {} falls: blue tokens speak for the prediction, red ones, without which it rises, against it.",
+      clean_text(check->quantity));
   return strip;
 }
 
@@ -231,10 +233,7 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
     scene.height += texts[part].text.height;
     if (part == 1) scene.end_group();
   }
-  if (strip.of_drops) {
-    add_wrapped("Blue tokens speak for the prediction, which falls without them; red ones speak against it.",
-                kPanelNote, data.width, &scene);
-  }
+  add_wrapped(strip.caption, kPanelNote, data.width, &scene);
   if (strip.method && method_info(*strip.method).aggregates()) {
     add_wrapped(
         degeneracy_note(data, *strip.method, data.layer_positions(*strip.method), data.row_shown(*strip.method)),

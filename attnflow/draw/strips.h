@@ -30,6 +30,7 @@ struct Strip {
   std::optional<std::size_t> shown = {};  // the generated token shown
   std::vector<double> generated = {};
   PanelHead head = {};
+  std::string caption = {};  // below the text; "" for none
 };
 
 // For a method with layers, or for scores, whose scale has signs.

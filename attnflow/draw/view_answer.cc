@@ -55,7 +55,13 @@ std::vector<std::string> verdict_texts(const ReportAnswer& answer) {
   return texts;
 }
 
-// The map that was asked for, else the best.
+// The map that was asked for, else the best, if it has a row of the output token.
+Method map_shown(const FigureData& data) {
+  const std::optional<Method> best = data.options.methods.empty() ? best_map(data.report) : std::nullopt;
+  if (best && !answer_row(data.report, *best).values.empty()) return *best;
+  return data.methods.empty() ? data.first_method() : data.methods_with_output_token().front();
+}
+
 Strip map_strip(const FigureData& data, const ReportAnswer& answer) {
   Strip strip = make_strip(data, *answer.method, method_scores(data.report, *answer.method));
   if (data.options.layers.empty()) strip.head.title = answer.map;
@@ -81,8 +87,7 @@ void check_question(const FigureData& data) {
 View answer_view(const FigureData& data) {
   check_question(data);
   const Report& report = data.report;
-  const ReportAnswer answer =
-      report_answer(report, data.options.methods.empty() ? std::nullopt : std::optional(data.first_method()));
+  const ReportAnswer answer = report_answer(report, map_shown(data));
   std::vector<Strip> strips = {map_strip(data, answer)};
   if (std::optional<Strip> drops = drops_strip(data)) strips.push_back(*std::move(drops));
   const std::size_t above_verdicts = strips.size();

@@ -1,5 +1,6 @@
 """The default edges: relevance where a model predicts something, the paper's attention elsewhere."""
 
+import base64
 import json
 import os
 import subprocess
@@ -30,6 +31,29 @@ class DefaultMixingTest(CommandTest):
                 named = self.report("explain", text, "--model", model, "--mixing", "relevance")
                 self.assertEqual(named["arrays"], report["arrays"])
                 self.assertNotIn("default-mixing", note_codes(named))
+
+    def test_the_papers_attention_stands_beside_relevance(self):
+        bert = MODELS / "bert_classification"
+        for model, text, more in (
+            (GPT2, "The key", []),
+            (bert, "the key to the cabinets", ["--words"]),
+            (bert, "the key to the cabinets", ["--layers", "2", "--start-layer", "1"]),
+        ):
+            with self.subTest(model=model.name, more=more):
+                report = self.report("explain", text, "--model", model, *more)
+                self.assertEqual(report["settings"]["mixing"], "relevance")
+                self.run_program(
+                    *("explain", text, "--model", model, *more, "--mixing", "attention", "--method", "rollout"),
+                    *("--output-token", str(report["output_token"]), "-o", "a.npz"),
+                )
+                expected = np.load(self.folder / "a.npz")["rollout"][-1, report["output_token"]]
+                beside = report["arrays"]["attention_rollout"]
+                self.assertEqual(beside["shape"], [1, len(report["input"]["tokens"])])
+                row = np.frombuffer(base64.b64decode(beside["data"]), "<f8")
+                np.testing.assert_allclose(row, expected, rtol=1e-5, atol=1e-9)
+        self.assertNotIn(
+            "attention_rollout", self.report("explain", "The key", "--model", GPT2, "--mixing", "attention")["arrays"]
+        )
 
     def test_generated_tokens_are_explained_by_relevance_from_the_last_layer(self):
         report = self.report("generate", "The key", "--model", GPT2, "-n", "3", "--ignore-end")

@@ -91,12 +91,12 @@ class SmallModelTest(AllKindsMixin, CommandTest):
 
     def test_views(self):
         sizes = set()
-        for view in ("overview", "graph", "heatmap", "strip", "matrix"):
+        for view in ("answer", "overview", "graph", "heatmap", "strip", "matrix"):
             self.run_program("explain", self.TEXT, "--model", BERT, "--view", view, "-o", f"{view}.svg")
             picture = (self.folder / f"{view}.svg").read_text()
-            self.assertIn("cabinet", picture) if view != "strip" else self.assertIn("key", picture)
+            self.assertIn("key" if view in ("answer", "strip") else "cabinet", picture)
             sizes.add(len(picture))
-        self.assertEqual(len(sizes), 5)
+        self.assertEqual(len(sizes), 6)
 
     def test_methods_and_layers(self):
         self.run_program(
