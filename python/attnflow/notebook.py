@@ -10,6 +10,7 @@ from attnflow.errors import Error
 from attnflow.hints import Options
 from attnflow.report import Report
 
+
 def show(attentions: Any, tokens: Sequence[str] | None = None, **options: Unpack[Options]) -> None:
     """Shows a report, or attention in any form that attribute() accepts, below the cell; outside notebooks, prints a table."""
     if isinstance(attentions, Report) and (tokens is not None or options):

@@ -233,7 +233,7 @@ class Errors(PackageTest):
         self.assertEqual(caught.exception.kind, "other")
         with self.assertRaisesRegex(attnflow.Error, r"ending in \.svg"):
             report.to_svg(self.folder / "report.png")
-        with self.assertRaisesRegex(attnflow.Error, "view: expected overview"):
+        with self.assertRaisesRegex(attnflow.Error, "view: expected one of answer, overview"):
             report.to_svg(view="all")  # type: ignore[call-overload]
 
 

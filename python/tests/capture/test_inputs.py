@@ -48,7 +48,9 @@ class Inputs(PackageTest):
         counts = [int(row.sum()) for row in several["attention_mask"]]
         lists = [["a"] * count for count in counts]
         for one, tokens in zip(
-            attnflow.explain(self.model, self.tokenizer, inputs=several, tokens=lists, method="rollout"), lists, strict=True
+            attnflow.explain(self.model, self.tokenizer, inputs=several, tokens=lists, method="rollout"),
+            lists,
+            strict=True,
         ):
             self.assertEqual(one.labels, tokens)
         refused: list[tuple[str, dict[str, Any]]] = [
@@ -67,7 +69,9 @@ class Inputs(PackageTest):
     def test_lists_of_options(self) -> None:
         ask: dict[str, Any] = {"method": "rollout", "mixing": "relevance", "check": False}
         by_name = self.explain(TEXT, **(ask | {"method": "flow"}), target="key", against="the,is", certificate="0,1")
-        by_list = self.explain(TEXT, **(ask | {"method": "flow"}), target="key", against=["the", "is"], certificate=[0, 1])
+        by_list = self.explain(
+            TEXT, **(ask | {"method": "flow"}), target="key", against=["the", "is"], certificate=[0, 1]
+        )
         self.assertEqual(document_of(by_list), document_of(by_name))
         ids = [self.tokenizer.convert_tokens_to_ids(word) for word in ("the", "is")]
         by_id = self.explain(TEXT, **ask, target="key", against=ids)
