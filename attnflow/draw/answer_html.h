@@ -6,8 +6,8 @@
 //
 // The markup survives the sanitizers of notebook servers and previews as far as they allow: no script, no style sheet,
 // no link. Colors are inline styles: translucent tints, on which text has the color of the page around it, light or
-// dark. Where styles are removed (GitHub), the tokens with at least half of the map's largest value are still marked and
-// the drops are subscripts.
+// dark. Where styles are removed (GitHub), the tokens with at least half of the map's largest value are still marked
+// and the drops are subscripts.
 //
 // Example:
 //

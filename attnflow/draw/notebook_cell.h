@@ -10,8 +10,8 @@
 // Where scripts do not run, the section says what to do. The document in the page is compact, with a byte a number
 // (report/compact_json.h); its notes name Python's options, and it lacks what replaced the tokens of the check.
 //
-// A cell of 30 tokens and 6 layers takes less than 150 KB without kept attention. The same report and name give the same
-// bytes.
+// A cell of 30 tokens and 6 layers takes less than 150 KB without kept attention. The same report and name give the
+// same bytes.
 //
 // References:
 //   DecompressionStream, "deflate" (RFC 1950): https://compression.spec.whatwg.org

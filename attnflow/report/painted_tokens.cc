@@ -29,7 +29,8 @@ ColorScale scale_of_row(const Report& report, const AnswerRow& row) {
 // Two digits that fit below a short word: "4.3", "0.12", "-12".
 std::string short_drop(double drop) {
   const double size = std::abs(drop);
-  return fmt::format("{:.{}f}", drop, size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2);
+  constexpr double kSeen = 0.005;
+  return fmt::format("{:.{}f}", size < kSeen ? 0.0 : drop, size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2);
 }
 
 bool continues_word(const InputToken& before, const InputToken& token) {

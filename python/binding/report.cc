@@ -244,7 +244,8 @@ void bind_report(nb::module_& module) {
       .def("html", text_or_file<report_html, write_html>, nb::sig("def html(self, path: str | None) -> str | None"),
            Unlocked())
       .def("notebook_cell", notebook_cell, nb::arg("name"), Unlocked())
-      .def("markdown", markdown_table, Unlocked())
+      .def(
+          "markdown", [](const Report& report) { return markdown_table(report, OptionNames::kPython); }, Unlocked())
       .def("write_npz", to_path<write_report_npz>, nb::sig("def write_npz(self, path: str) -> None"), Unlocked())
       .def("write_safetensors", to_path<write_report_safetensors>,
            nb::sig("def write_safetensors(self, path: str) -> None"), Unlocked());
