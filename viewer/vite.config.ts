@@ -1,10 +1,18 @@
 // One script and one style sheet without names that change: attnflow/draw/page/embed.cmake puts them into the
-// pages, with their hashes in the content security policy. Nothing is split off, nothing is fetched.
+// pages, with their hashes in the content security policy. Nothing is split off, nothing is fetched. Mode "cell" builds
+// the page of a notebook's cell beside the whole one.
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({
+const here = (path: string) => new URL(path, import.meta.url).pathname;
+
+export default defineConfig(({ mode }) => ({
   esbuild: { jsx: "automatic", jsxImportSource: "preact" },
-  resolve: { alias: { "d3-transition": new URL("src/views/no_transitions.ts", import.meta.url).pathname } },
+  resolve: {
+    alias: [
+      { find: "d3-transition", replacement: here("src/views/no_transitions.ts") },
+      ...(mode === "cell" ? [{ find: "./zoom", replacement: here("src/views/no_zoom.ts") }] : []),
+    ],
+  },
   build: {
     outDir: "dist",
     target: "es2022",
@@ -13,11 +21,11 @@ export default defineConfig({
     reportCompressedSize: false,
     modulePreload: false,
     rollupOptions: {
-      input: "src/main.tsx",
+      input: mode === "cell" ? "src/cell.tsx" : "src/main.tsx",
       output: {
         format: "es",
-        entryFileNames: "viewer.js",
-        assetFileNames: "viewer[extname]",
+        entryFileNames: mode === "cell" ? "cell.js" : "viewer.js",
+        assetFileNames: mode === "cell" ? "cell[extname]" : "viewer[extname]",
         inlineDynamicImports: true,
       },
     },
@@ -38,4 +46,4 @@ export default defineConfig({
       },
     ],
   },
-});
+}));

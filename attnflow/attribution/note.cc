@@ -79,7 +79,7 @@ const NoteValue* Note::find(std::string_view name) const {
 
 std::string note_text(const Note& note, OptionNames names) {
   if (note.advice.empty()) return note.text;
-  return note.text + ' ' + (names == OptionNames::kFields ? with_field_names(note.advice) : note.advice);
+  return note.text + ' ' + with_field_names(note.advice, names);
 }
 
 std::vector<std::string> note_texts(const std::vector<Note>& notes, OptionNames names) {

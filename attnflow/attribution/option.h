@@ -34,9 +34,10 @@ enum class OptionForm : std::uint8_t {
   kPlain,
   kNumberToo,     // a text: 3 for "3"
   kPositionsToo,  // a text: [0, 5] for "0,5"
+  kNamesToo,      // a text: ["his", 5] for "his,5", whose names have no comma
   kNullToo,       // a text: null for none
   kOneEach,       // texts: one at a time, since each may contain commas
-  kPairs,         // texts: each has one comma, "cls,5"
+  kPairs,         // texts: each has one comma, "cls,5"; also ["cls", 5], and [["cls", 5], [1, 2]] for two
   kLayers,        // whole numbers from 1, increasing: "1-3,6" for [1, 2, 3, 6]
   kPositions,     // whole numbers, increasing: "0,5" for [0, 5]
   kIds,           // whole numbers in the given order

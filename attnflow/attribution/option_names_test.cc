@@ -16,6 +16,20 @@ TEST(OptionNames, AreThoseOfFields) {
   EXPECT_EQ(with_field_names("a -- b x--y 1 - 2 --"), "a -- b x--y 1 - 2 --");
 }
 
+TEST(OptionNames, PythonHasValues) {
+  const auto python = [](const std::string& message) { return with_field_names(message, OptionNames::kPython); };
+  EXPECT_EQ(python("--mixing attention shows it."), "mixing=\"attention\" shows it.");
+  EXPECT_EQ(python("found --mixing gradient --method raw,rollout."),
+            "found mixing=\"gradient\" method=\"raw,rollout\".");
+  EXPECT_EQ(python("--normalize receptive-field removes it (--residual 0.5)"),
+            "normalize=\"receptive-field\" removes it (residual=0.5)");
+  EXPECT_EQ(python("--check always does it."), "check=True does it.");
+  EXPECT_EQ(python("--heads applies to --mixing (or --discard), --target none"),
+            "heads applies to mixing (or discard), target none");
+  EXPECT_EQ(python("--residual: expected a weight"), "residual: expected a weight");
+  EXPECT_EQ(with_field_names("--top-k 3", OptionNames::kShell), "--top-k 3");
+}
+
 TEST(OptionNames, WhatUsersWroteStays) {
   for (const std::string quoted : {"'--top-k'", "\"--top-k\"", "'it's --top-k'", "'a --top-k b'", "\" --top-k\""}) {
     EXPECT_EQ(with_field_names("--heads: found " + quoted), "heads: found " + quoted);

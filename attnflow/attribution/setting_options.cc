@@ -70,7 +70,8 @@ std::vector<SettingOption> make_table() {
           "Compare --target with these, subtracting their mean logit: a class or token, or several separated by "
           "commas; "
           "next10 (the ten most probable others; any number works); rest (all others); none (explain the logit alone); "
-          "auto (next10 for tokens, rest for classes)"),
+          "auto (next10 for tokens, rest for classes)",
+          {.form = OptionForm::kNamesToo}),
       option<&Settings::heads>("heads", kAll,
                                "How to combine a layer's heads: mean, max, min, or the index of a single head",
                                {.form = OptionForm::kNumberToo}),

@@ -58,7 +58,8 @@ Scene figure_content(const Report& report, const FigureOptions& options, const T
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
   if (options.notes && answers) blocks.push_back(settings_block(data));
-  std::vector<std::string> notes = answers ? note_texts(report.notes) : note_paragraphs(report);
+  std::vector<std::string> notes =
+      answers ? note_texts(report.notes, options.option_names) : note_paragraphs(report, options.option_names);
   if (options.notes && !notes.empty()) {
     if (const std::size_t all = notes.size(); all > kMaxNotes) {
       notes.resize(kMaxNotes);

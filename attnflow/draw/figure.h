@@ -37,6 +37,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/paper.h"
 #include "attnflow/report/report.h"
 
@@ -66,6 +67,7 @@ struct FigureOptions {
   bool notes = true;                // model, settings and prediction at the top, the report's notes, panels' captions
   Length width = 900.0;             // of the file; see paper.h
   double font_size = kLabelPoints;  // of labels, scales and captions, in points
+  OptionNames option_names = OptionNames::kShell;  // in notes
 
   void set(const PaperOptions& paper);
 };

@@ -14,10 +14,7 @@ std::string title(const Report& report) {
 
 }  // namespace
 
-std::string report_html(const Report& report, PageForm form) {
-  const std::string json = compact_report_json(report);
-  return form == PageForm::kEmbedded ? viewer_embedded_page(title(report), json) : viewer_page(title(report), json);
-}
+std::string report_html(const Report& report) { return viewer_page(title(report), compact_report_json(report)); }
 
 void write_html(const std::filesystem::path& path, const Report& report) { write_file(path, report_html(report)); }
 

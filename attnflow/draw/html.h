@@ -15,7 +15,6 @@
 // Deterministic: the same report gives the same bytes.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -23,11 +22,7 @@
 
 namespace attnflow {
 
-// kEmbedded: for a frame in another page, such as a notebook cell: one card and a slim bar, without page-wide keyboard
-// shortcuts or a link to copy. Reports each change of its height by `parent.postMessage({attnflow: {height}}, "*")`.
-enum class PageForm : std::uint8_t { kPage, kEmbedded };
-
-std::string report_html(const Report& report, PageForm form = PageForm::kPage);
+std::string report_html(const Report& report);
 
 // Writes a complete file or none. Throws Error(kOther) if the path cannot be written.
 void write_html(const std::filesystem::path& path, const Report& report);

@@ -92,16 +92,6 @@ TEST(Html, HasOneScriptOneStyleAndAsksForNothing) {
   expect_to_ask_for_nothing(report_html(internal::usual_generation(8, 5)));
 }
 
-TEST(Html, SaysThatItStandsInAFrame) {
-  const std::string page = report_html(random_report(4, 2));
-  const std::string embedded = report_html(random_report(4, 2), PageForm::kEmbedded);
-  expect_to_ask_for_nothing(embedded);
-  const std::string mark = " data-embed";
-  const std::size_t at = embedded.find(mark);
-  ASSERT_LT(at, embedded.find('>', embedded.find("<html")));
-  EXPECT_EQ(embedded.substr(0, at) + embedded.substr(at + mark.size()), page);
-}
-
 TEST(Html, TheServersPageMayAskItsServerOnly) {
   const std::string page = viewer_server_page();
   const std::string policy(viewer_server_policy());

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <numbers>
@@ -11,6 +10,7 @@
 
 #include "attnflow/base/base64.h"
 #include "attnflow/draw/cairo_canvas.h"
+#include "attnflow/draw/markup.h"
 
 namespace attnflow::internal {
 namespace {
@@ -154,18 +154,6 @@ std::string svg_number(double value) {
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text == "-0" ? "0" : text;
-}
-
-std::string xml_escaped(const std::string& text) {
-  constexpr std::string_view kMeaningful = "&<>\"'";
-  constexpr std::array<std::string_view, kMeaningful.size()> kEntities = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char c : text) {
-    const std::size_t at = kMeaningful.find(c);
-    escaped += at == std::string_view::npos ? std::string_view(&c, 1) : kEntities[at];
-  }
-  return escaped;
 }
 
 std::string scene_to_svg(const Scene& scene, const std::string& description) {

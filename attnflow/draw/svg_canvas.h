@@ -15,7 +15,5 @@ std::string scene_to_svg(const Scene& scene, const std::string& description);
 
 // At most two decimals and no trailing zeros: "12", "0.5", "-3.25".
 std::string svg_number(double value);
-// Clean text, escaped for XML, also inside quotes.
-std::string xml_escaped(const std::string& text);
 
 }  // namespace attnflow::internal

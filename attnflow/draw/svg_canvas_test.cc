@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnflow/base/text_for_test.h"
+#include "attnflow/draw/markup.h"
 #include "attnflow/draw/svg_reader_for_test.h"
 
 namespace attnflow::internal::svg_canvas_test {

@@ -57,8 +57,8 @@ std::string viewer_page(const std::string& text, const std::string& json) {
   return fill_page(internal::viewer_page_bytes, text, json);
 }
 
-std::string viewer_embedded_page(const std::string& text, const std::string& json) {
-  std::string page = viewer_page(text, json);
+std::string viewer_cell_page(const std::string& json) {
+  std::string page = fill_page(internal::viewer_cell_page_bytes, "", json);
   const std::string root = "<html";
   const std::size_t at = page.find(root);
   assert(at != std::string::npos && "viewer.html begins with its root element");

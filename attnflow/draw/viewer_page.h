@@ -10,8 +10,8 @@ namespace attnflow {
 // report/report_json.h writes it). `text` is the user's text, for the browser tab.
 std::string viewer_page(const std::string& text, const std::string& json);
 
-// For a frame in another page: its root element has the attribute data-embed.
-std::string viewer_embedded_page(const std::string& text, const std::string& json);
+// For a frame in another page (viewer/README.md, "In a frame"): its root element has the attribute data-embed.
+std::string viewer_cell_page(const std::string& json);
 
 // The server's page, without a report: it queries /api/v1 of that server.
 std::string viewer_server_page();

@@ -70,6 +70,23 @@ std::size_t whole(const char* name, const char* expected, const UnorderedJson& g
   wrong(name, expected, given);
 }
 
+std::string string_in(const char* name, const UnorderedJson& given) {
+  if (!given.is_string()) wrong(name, "a list of strings", given);
+  return given.get<std::string>();
+}
+
+std::string name_or_number(const char* name, const UnorderedJson& given) {
+  if (given.is_string()) return given.get<std::string>();
+  return std::to_string(whole(name, "strings or whole numbers in the list", given));
+}
+
+// "cls", 5 or ["cls", 5]
+std::string pair_part(const char* name, const UnorderedJson& given) {
+  if (!given.is_array()) return name_or_number(name, given);
+  if (given.size() != 2) wrong(name, "lists of two, an output token and an input token", given);
+  return name_or_number(name, given[0]) + "," + name_or_number(name, given[1]);
+}
+
 }  // namespace
 
 OptionFields OptionFields::parse(std::string_view json, const OptionLimits& limits) {
@@ -127,6 +144,17 @@ std::string OptionFields::text(const OptionInfo& option, const UnorderedJson& gi
     const auto positions = whole_numbers(option.name, "a string or a list of positions", given);
     return positions.empty() ? "none" : fmt::format("{}", fmt::join(positions, ","));
   }
+  if (option.form == OptionForm::kNamesToo && given.is_array() && !given.empty()) {
+    std::vector<std::string> names;
+    for (const UnorderedJson& one : given) {
+      names.push_back(name_or_number(option.name, one));
+      limit(option.name, names.size());
+      if (given.size() > 1 && names.back().find(',') != std::string::npos) {
+        wrong(option.name, "names without a comma in a list (a number stands for one with a comma)", one);
+      }
+    }
+    return fmt::format("{}", fmt::join(names, ","));
+  }
   wrong(option.name, "a text", given);
 }
 
@@ -137,8 +165,7 @@ std::vector<std::string> OptionFields::texts(const OptionInfo& option, const Uno
   } else {
     if (!given.is_array()) wrong(option.name, "a list of strings", given);
     for (const UnorderedJson& one : given) {
-      if (!one.is_string()) wrong(option.name, "a list of strings", one);
-      parts.push_back(one.get<std::string>());
+      parts.push_back(option.form == OptionForm::kPairs ? pair_part(option.name, one) : string_in(option.name, one));
       limit(option.name, parts.size());
     }
   }
@@ -189,9 +216,8 @@ std::vector<std::size_t> OptionFields::whole_numbers(const char* name, const cha
 void OptionFields::finish() const {
   for (const auto& [name, value] : object_.items()) {
     if (asked_.contains(name)) continue;
-    fail_option(fmt::format("expected fields among {}, found {}{}", fmt::join(asked_, ", "),
-                            internal::quote_name(name, kMaxShown),
-                            internal::did_you_mean(name, {asked_.begin(), asked_.end()})));
+    fail_option(fmt::format("expected a known field, found {}{} (fields: {})", internal::quote_name(name, kMaxShown),
+                            internal::did_you_mean(name, {asked_.begin(), asked_.end()}), fmt::join(asked_, ", ")));
   }
 }
 

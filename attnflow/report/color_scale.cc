@@ -97,7 +97,7 @@ Color readable_on(Color background) {
 Color ColorScale::color(double value) const {
   if (!std::isfinite(value)) return kNoValue;
   if (is_above(value)) return kAbove;
-  return has_signs ? signed_color(value / top) : scale_color((value - low) / (top - low));
+  return has_signs ? signed_color(position(value)) : scale_color(position(value));
 }
 
 void ScaleBuilder::add(double value, bool aside, bool seen) {

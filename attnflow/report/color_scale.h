@@ -40,6 +40,8 @@ struct ColorScale {
   bool has_signs = false;
 
   Color color(double value) const;
+  // 0 at `low` and 1 at the top; negative for negative values on a scale with signs.
+  double position(double value) const { return has_signs ? value / top : (value - low) / (top - low); }
   bool is_above(double value) const { return above && (value > top || (has_signs && value < -top)); }
 };
 

@@ -83,8 +83,8 @@ class Entries {
 
 // A document that is already too large gets the minimum.
 std::size_t rest_of(std::size_t limit, std::size_t taken) {
-  constexpr std::size_t kLeast = 64 * 1024;
-  return limit > taken + kLeast ? limit - taken : kLeast;
+  const std::size_t least = std::min<std::size_t>(limit, 64 * 1024);
+  return limit > taken + least ? limit - taken : least;
 }
 
 constexpr std::size_t kNoteBytes = 4000;
@@ -94,7 +94,8 @@ CompactLimits limits_of(const CompactOptions& options, bool attention, std::size
   return {.exact_bytes = rest_of(std::min(aim, options.exact_bytes), taken),
           .bytes = rest_of(aim, taken + kNoteBytes),
           .max_bytes = rest_of(std::max(aim, options.max_bytes), taken + kNoteBytes),
-          .least_kept = least_kept};
+          .least_kept = least_kept,
+          .small_bytes = options.small_bytes};
 }
 
 std::vector<CompactSource> sources_of(const Report& report) {
@@ -220,7 +221,9 @@ std::string compact_report_json(const Report& report, const CompactOptions& opti
     entries.add_exact(shown);
     std::vector<Note> notes = left_out.notes();
     for (Note& note : notes_on(arrays)) notes.push_back(std::move(note));
-    return internal::report_head(shown, notes) + ",\n\"arrays\": {" + entries.text() + "}\n}\n";
+    const internal::HeadOptions head{
+        .more_notes = std::move(notes), .option_names = options.option_names, .replacements = options.replacements};
+    return internal::report_head(shown, head) + ",\n\"arrays\": {" + entries.text() + "}\n}\n";
   };
 
   std::vector<CompactSource> sources = sources_of(report);

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <string>
 
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -33,6 +34,9 @@ struct CompactOptions {
   std::size_t bytes_with_attention = 7'200'000;  // with it
   // Used instead if 16 values per row, the minimum kept, need more.
   std::size_t max_bytes = 11'000'000;
+  std::size_t small_bytes = 48 * 1024;             // an array up to here is not worth losing digits
+  OptionNames option_names = OptionNames::kShell;  // in the notes' advice
+  bool replacements = true;                        // lists what replaced each token of the check
 };
 
 // The document as JSON that is safe inside a <script> element. The same report gives the same bytes. Text, tokens, a

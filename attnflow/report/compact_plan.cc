@@ -9,7 +9,6 @@
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kSmallBytes = 48 * 1024;  // too small to be worth losing digits
 constexpr std::size_t kSampleValues = std::size_t{1} << 18;
 constexpr std::size_t kSampleRows = 192;  // at least, when rows are long
 constexpr double kNothingMore = 2.0;      // no value is that share of its row
@@ -22,8 +21,9 @@ constexpr std::array<Stage, 6> kStages = {Stage::kExact,        Stage::kLogAtten
 
 std::size_t values_in(const CompactSource& source) { return source.rows.rows() * source.rows.row_length(); }
 
-CompactEncoding encoding_at(Stage stage, const CompactSource& source) {
-  if (stage == Stage::kExact || values_in(source) * sizeof(float) <= kSmallBytes) return CompactEncoding::kFloat32;
+CompactEncoding encoding_at(Stage stage, const CompactSource& source, const CompactLimits& limits) {
+  if (stage == Stage::kExact || values_in(source) * sizeof(float) <= limits.small_bytes)
+    return CompactEncoding::kFloat32;
   if (source.attention) return stage <= Stage::kLog ? CompactEncoding::kLog8 : CompactEncoding::kTop;
   if (stage == Stage::kLogAttention) return CompactEncoding::kFloat32;
   const bool top = stage == Stage::kTop || (stage == Stage::kTopSparse && source.sparse);
@@ -97,7 +97,7 @@ class Fit {
     methods_.clear();
     attention_.clear();
     for (const CompactSource& source : sources_) {
-      const CompactEncoding encoding = encoding_at(stage, source);
+      const CompactEncoding encoding = encoding_at(stage, source, limits_);
       if (left_out(source, encoding)) continue;
       std::vector<Member>& group = encoding != CompactEncoding::kTop ? plain_
                                    : source.attention                ? attention_
@@ -142,7 +142,7 @@ class Fit {
     CompactArrays arrays;
     measured_bytes_ = 0.0;
     for (const CompactSource& source : sources_) {
-      const CompactEncoding encoding = encoding_at(stage, source);
+      const CompactEncoding encoding = encoding_at(stage, source, limits_);
       if (left_out(source, encoding)) {
         arrays.left_out.push_back(source.name);
         continue;
@@ -185,7 +185,7 @@ std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& source
   for (const Stage stage : kStages) {
     // Skip a stage that changes nothing, such as without attention.
     std::vector<CompactEncoding> encodings;
-    for (const CompactSource& source : sources) encodings.push_back(encoding_at(stage, source));
+    for (const CompactSource& source : sources) encodings.push_back(encoding_at(stage, source, limits));
     if (stage != Stage::kExact && encodings == tried) continue;
     tried = std::move(encodings);
     if (auto arrays = fit.at(stage, /*tight=*/false)) return arrays;

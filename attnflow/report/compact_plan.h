@@ -27,6 +27,7 @@ struct CompactLimits {
   std::size_t bytes = 0;        // aimed at
   std::size_t max_bytes = 0;    // also when `least_kept` values of every row take more than `bytes`
   std::size_t least_kept = 16;
+  std::size_t small_bytes = 48 * 1024;  // arrays up to here stay float32
 };
 
 struct CompactEntry {
@@ -42,8 +43,9 @@ struct CompactArrays {
 
 // Tries, until the arrays fit into `bytes`: float32 (into `exact_bytes`); logarithmic codes for attention, then for all
 // arrays; the largest values per row of attention, then of other sparse arrays, then of all. Attention has one
-// threshold, as a share of a row's sum, and all other arrays another. Arrays of at most 48 KB stay float32. If nothing
-// fits into `bytes`, the fewest values allowed are kept if they fit into `max_bytes`; otherwise nothing is returned.
+// threshold, as a share of a row's sum, and all other arrays another. Arrays of at most `small_bytes` stay float32. If
+// nothing fits into `bytes`, the fewest values allowed are kept if they fit into `max_bytes`; otherwise nothing is
+// returned.
 //
 // Deterministic. Sizes are estimated from samples of rows; the result is measured. O(values).
 std::optional<CompactArrays> fit_arrays(const std::vector<CompactSource>& sources, const CompactLimits& limits);

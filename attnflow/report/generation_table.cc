@@ -198,7 +198,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
   return out;
 }
 
-std::string generation_markdown_table(const Report& report) {
+std::string generation_markdown_table(const Report& report, OptionNames option_names) {
   // Leading spaces stay outside: "** hot**" would not be bold.
   const auto bold = [](const std::string& text) {
     const std::size_t first = text.find_first_not_of(' ');
@@ -226,7 +226,7 @@ std::string generation_markdown_table(const Report& report) {
                          content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);
     }
   }
-  for (const std::string& line : closing_lines(report, contents, OptionNames::kShell)) {
+  for (const std::string& line : closing_lines(report, contents, option_names)) {
     out += "\n" + markdown_escaped(line) + "\n";
   }
   return out;

@@ -26,7 +26,7 @@ std::optional<NoteValue> read_value(const Field& field) {
 
 }  // namespace
 
-Json notes_json(const std::vector<Note>& notes) {
+Json notes_json(const std::vector<Note>& notes, OptionNames option_names) {
   Json list = Json::array();
   for (const Note& note : notes) {
     Json values = Json::object();
@@ -35,7 +35,7 @@ Json notes_json(const std::vector<Note>& notes) {
     }
     Json& json = list.emplace_back(Json{{"code", to_text(note.code)}, {"values", std::move(values)}});
     json["text"] = valid_utf8(note.text);
-    if (!note.advice.empty()) json["advice"] = valid_utf8(note.advice);
+    if (!note.advice.empty()) json["advice"] = valid_utf8(with_field_names(note.advice, option_names));
   }
   return list;
 }

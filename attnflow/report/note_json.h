@@ -9,7 +9,8 @@
 
 namespace attnflow::internal {
 
-nlohmann::ordered_json notes_json(const std::vector<Note>& notes);
+// `option_names`: in the notes' advice.
+nlohmann::ordered_json notes_json(const std::vector<Note>& notes, OptionNames option_names = OptionNames::kShell);
 
 // An object since version 3, a sentence before. Keeps the document's words; unknown codes, from a newer attnflow,
 // become NoteCode::kText.

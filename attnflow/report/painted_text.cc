@@ -7,73 +7,21 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attnflow/attribution/words.h"
 #include "attnflow/report/color_scale.h"
+#include "attnflow/report/painted_tokens.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kLongestLabel = 24;
 constexpr std::string_view kPlainAgain = "\x1b[0m";
-
-struct PaintedToken {
-  std::string label = {};
-  std::string below = {};
-  std::optional<Color> ground = {};
-  std::optional<Color> ground_below = {};
-  bool touches = false;  // the token before, whose word it continues
-};
 
 std::string ink_and_ground(Color ground, bool true_color) {
   const Color ink = readable_on(ground);
   if (!true_color) return fmt::format("\x1b[38;5;{};48;5;{}m", palette_color(ink), palette_color(ground));
   return fmt::format("\x1b[38;2;{};{};{};48;2;{};{};{}m", ink.red, ink.green, ink.blue, ground.red, ground.green,
                      ground.blue);
-}
-
-ColorScale scale_of_row(const Report& report, const AnswerRow& row) {
-  ScaleBuilder builder;
-  for (std::size_t j = 0; j < row.values.size(); ++j) {
-    const bool aside = report.input.tokens[j].special || (report.model.causal && j == 0);
-    const bool seen = !report.model.causal || j <= report.output_token;
-    builder.add(row.has_signs ? std::abs(row.values[j]) : row.values[j], aside, seen);
-  }
-  ColorScale scale = builder.scale(row.of_flow);
-  scale.has_signs = row.has_signs;
-  return scale;
-}
-
-// Two digits that fit below a short word: "4.3", "0.12", "-12".
-std::string short_drop(double drop) {
-  const double size = std::abs(drop);
-  return fmt::format("{:.{}f}", drop, size >= 9.95 ? 0 : size >= 0.995 ? 1 : 2);
-}
-
-bool continues_word(const InputToken& before, const InputToken& token) {
-  return before.end && token.begin && before.segment == token.segment && *before.end == *token.begin;
-}
-
-std::vector<PaintedToken> paint(const Report& report, const AnswerRow& row, const ReportCheck* check,
-                                std::string_view ellipsis) {
-  const ColorScale scale = scale_of_row(report, row);
-  const ColorScale drops = check != nullptr ? scale_of_drops(*check) : ColorScale{};
-  std::vector<PaintedToken> painted;
-  for (std::size_t j = 0; j < row.values.size(); ++j) {
-    const std::string text = clean_line(display_text(report.input, j));
-    PaintedToken token{.label = shorten(without_leading_spaces(text), kLongestLabel, ellipsis)};
-    if (token.label.empty()) token.label = text.empty() ? "\u25A1" : "\u2423";
-    if (!report.model.causal || j <= report.output_token) token.ground = scale.color(row.values[j]);
-    if (const CheckedToken* const found = check != nullptr ? check->find(j) : nullptr) {
-      token.below = short_drop(found->drop);
-      token.ground_below = drops.color(found->drop);
-    }
-    const std::vector<InputToken>& tokens = report.input.tokens;
-    token.touches = j > 0 && !text.starts_with(' ') && continues_word(tokens[j - 1], tokens[j]);
-    painted.push_back(std::move(token));
-  }
-  return painted;
 }
 
 class PaintedLines {
@@ -161,7 +109,7 @@ std::size_t palette_color(Color color) {
 std::optional<std::vector<std::string>> painted_text(const Report& report, const AnswerRow& row,
                                                      const ReportCheck* check, const PaintOptions& options) {
   if (row.values.empty() || report.input.image) return std::nullopt;
-  const std::vector<PaintedToken> tokens = paint(report, row, check, options.ellipsis);
+  const std::vector<PaintedToken> tokens = painted_tokens(report, row, check, options.ellipsis);
   if (std::any_of(tokens.begin(), tokens.end(), [](const auto& token) { return runs_right_to_left(token.label); })) {
     return std::nullopt;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
@@ -116,7 +117,7 @@ std::string generation_headline(const Report& report) {
           ? contrast_words(report, *token.target->against, nullptr, token.target->label, in_quotes)
           : other_choices(report, token.choices, token.choices.empty() ? "" : token.choices.front().label, true,
                           in_quotes);
-  return sentence(in_quotes(generated_text(generation, t)), token.probability, contrast);
+  return sentence(in_quotes(without_leading_spaces(generated_text(generation, t))), token.probability, contrast);
 }
 
 std::string answer_headline(const Report& report, const Predicted& predicted) {
@@ -323,8 +324,8 @@ ReportAnswer report_answer(const Report& report, std::optional<Method> map) {
   return answer;
 }
 
-std::vector<std::string> note_paragraphs(const Report& report) {
-  std::vector<std::string> paragraphs = note_texts(report.notes);
+std::vector<std::string> note_paragraphs(const Report& report, OptionNames names) {
+  std::vector<std::string> paragraphs = note_texts(report.notes, names);
   const ReportAnswer answer = report_answer(report);
   if (answer.verdicts.empty()) return paragraphs;
   std::string checked = internal::check_words(report).summary + " By " + answer.map + ":";

@@ -28,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/option_names.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -77,6 +78,6 @@ const ReportCheck* answer_check(const Report& report);
 bool answers_prediction(const Report& report);
 
 // All notes for output without a table, after the check and the verdicts as one paragraph.
-std::vector<std::string> note_paragraphs(const Report& report);
+std::vector<std::string> note_paragraphs(const Report& report, OptionNames names = OptionNames::kShell);
 
 }  // namespace attnflow

@@ -131,8 +131,11 @@ class ArrayWriter {
   bool first_ = true;
 };
 
-Json check_json(const Report& report, const ReportCheck& check) {
+Json check_json(const Report& report, const ReportCheck& check, bool replacements) {
   Json json = json_of(check);
+  if (!replacements) {
+    for (Json& token : json["tokens"]) token.erase("replacements");
+  }
   for (std::size_t m = 0; m < check.maps.size(); ++m) {
     const internal::MapWords words = internal::map_words(report, check, check.maps[m]);
     json["maps"][m].update({{"level", words.level},
@@ -156,7 +159,7 @@ Json answer_json(const Report& report) {
 }
 
 // Adds the shown form of tokens that are parts of a character.
-Json generation_json(const Report& report) {
+Json generation_json(const Report& report, bool replacements) {
   const Generation& generation = *report.generation;
   Json json = json_of(generation);
   for (std::size_t t = 0; t < generation.tokens.size(); ++t) {
@@ -166,14 +169,14 @@ Json generation_json(const Report& report) {
     if (const std::string shown = generated_text(generation, t); shown != own) {
       json["tokens"][t]["shown"] = valid_utf8(shown);
     }
-    if (token.check) json["tokens"][t]["check"] = check_json(report, *token.check);
+    if (token.check) json["tokens"][t]["check"] = check_json(report, *token.check, replacements);
   }
   return json;
 }
 
 }  // namespace
 
-std::string internal::report_head(const Report& report, const std::vector<Note>& more_notes) {
+std::string internal::report_head(const Report& report, const HeadOptions& options) {
   std::string out = "{";
   auto field = [&](std::string_view name, const Json& value) { internal::append_field(out, name, value); };
   field("format", "attnflow-report");
@@ -202,13 +205,13 @@ std::string internal::report_head(const Report& report, const std::vector<Note>&
     field("flow_gap_max", largest);
   }
   if (!report.scores.empty()) field("scores", scores_json(report));
-  if (report.check) field("check", check_json(report, *report.check));
+  if (report.check) field("check", check_json(report, *report.check, options.replacements));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));
-  if (report.generation) field("generation", generation_json(report));
+  if (report.generation) field("generation", generation_json(report, options.replacements));
   std::vector<Note> notes = report.notes;
-  notes.insert(notes.end(), more_notes.begin(), more_notes.end());
-  field("notes", internal::notes_json(notes));
+  notes.insert(notes.end(), options.more_notes.begin(), options.more_notes.end());
+  field("notes", internal::notes_json(notes, options.option_names));
   return out;
 }
 

@@ -77,7 +77,13 @@ Json json_of(const T& value) {
   }
 }
 
-// The document without its arrays, as an open object. `more_notes` are added to the report's.
-std::string report_head(const Report& report, const std::vector<Note>& more_notes = {});
+struct HeadOptions {
+  std::vector<Note> more_notes = {};               // added to the report's
+  OptionNames option_names = OptionNames::kShell;  // in the notes' advice
+  bool replacements = true;                        // lists what replaced each token of the check
+};
+
+// The document without its arrays, as an open object.
+std::string report_head(const Report& report, const HeadOptions& options = {});
 
 }  // namespace attnflow::internal

@@ -95,7 +95,7 @@ void append_referents(std::string& out, const Report& report) {
 }
 
 // The answer, and the text that it is about.
-std::string answer_lines(const Report& report) {
+std::string answer_lines(const Report& report, OptionNames option_names) {
   const ReportAnswer answer = report_answer(report);
   std::string out = "# " + markdown_escaped(answer.headline) + "\n";
   if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
@@ -108,7 +108,7 @@ std::string answer_lines(const Report& report) {
   if (const ReportCheck* const check = answer_check(report)) paragraph(internal::drops_line(report, *check));
   for (const AnswerVerdict& verdict : answer.verdicts) paragraph(verdict.text);
   for (const Note& note : report.notes) {
-    if (note.code == NoteCode::kNotTheAnswer) paragraph(note_text(note));
+    if (note.code == NoteCode::kNotTheAnswer) paragraph(note_text(note, option_names));
   }
   if (const std::optional<AnswerRow> attention = attention_row(report)) paragraph(top_tokens_line(report, *attention));
   return out;
@@ -128,9 +128,9 @@ void append_check(std::string& out, const Report& report) {
 
 }  // namespace
 
-std::string markdown_table(const Report& report) {
-  if (report.generation) return internal::generation_markdown_table(report);
-  std::string out = answer_lines(report);
+std::string markdown_table(const Report& report, OptionNames option_names) {
+  if (report.generation) return internal::generation_markdown_table(report, option_names);
+  std::string out = answer_lines(report, option_names);
   out += "\n" + markdown_escaped(model_line(report)) + "\n";
   if (const std::string picture = picture_line(report); !picture.empty())
     out += "\n" + markdown_escaped(picture) + "\n";
@@ -170,7 +170,7 @@ std::string markdown_table(const Report& report) {
   }
   std::string notes;
   for (const Note& note : report.notes) {
-    if (note.code != NoteCode::kNotTheAnswer) notes += "- " + markdown_escaped(note_text(note)) + "\n";
+    if (note.code != NoteCode::kNotTheAnswer) notes += "- " + markdown_escaped(note_text(note, option_names)) + "\n";
   }
   if (!notes.empty()) out += "\n" + notes;
   return out;

@@ -287,11 +287,10 @@ class TableWriter {
     }
     if (left_out_ > 0) {
       out_ += '\n';
-      paragraph(
-          fmt::format("Shown are the last {} of {} layers. To see others, choose at most {} with {}; files "
-                      "(.html, .csv, .json, .md) hold all of them.",
-                      layers_.size(), left_out_ + layers_.size(), kMostTableLayers,
-                      option_names_ == OptionNames::kFields ? "layers" : "--layers"));
+      paragraph(fmt::format(
+          "Shown are the last {} of {} layers. To see others, choose at most {} with {}; files "
+          "(.html, .csv, .json, .md) hold all of them.",
+          layers_.size(), left_out_ + layers_.size(), kMostTableLayers, with_field_names("--layers", option_names_)));
     }
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const bool aggregates =

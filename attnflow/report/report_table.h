@@ -47,6 +47,6 @@ std::string terminal_table(const Report& report, const TableOptions& options = {
 
 // The same content in GitHub's Markdown, without bars; one table for each output token if report.all_output_tokens, and
 // for each layer, without limit, if layers were chosen.
-std::string markdown_table(const Report& report);
+std::string markdown_table(const Report& report, OptionNames option_names = OptionNames::kShell);
 
 }  // namespace attnflow

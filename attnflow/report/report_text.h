@@ -14,6 +14,6 @@ std::string markdown_escaped(std::string_view text);
 std::string markdown_escaped_line(std::string_view text);
 
 std::string generation_terminal_table(const Report& report, const TableOptions& options);
-std::string generation_markdown_table(const Report& report);
+std::string generation_markdown_table(const Report& report, OptionNames option_names);
 
 }  // namespace attnflow::internal

@@ -103,6 +103,11 @@ TEST(ExplainRequest, MessagesNameTheField) {
   expect_wrong(R"({"text": "a", "heads": true})", "heads: expected a string or a whole number");
   expect_wrong(R"({"text": "a", "blank": "x"})", "blank: expected positions");
   expect_wrong(R"({"text": "a", "certificate": "5"})", "certificate: expected an output token");
+  expect_wrong(R"({"text": "a", "certificate": [[0, 5, 6]]})", "certificate: expected lists of two");
+  expect_wrong(R"({"text": "a", "certificate": [0.5, 1]})",
+               "certificate: expected strings or whole numbers in the list");
+  expect_wrong(R"({"text": "a", "against": ["a,b", "c"]})", "against: expected names without a comma in a list");
+  expect_wrong(R"({"text": "a", "against": [true]})", "against: expected strings or whole numbers in the list");
   expect_wrong(R"({"text": "a", "output_token": ""})", "output-token: expected");
   expect_wrong("{\"text\": \"\xff\"}", "does not parse");
 }

@@ -117,6 +117,8 @@ class SchemaOf {
       schema = {{"enum", words_of(option_, use_)}};
     } else if (option_.form == OptionForm::kNullToo) {
       return {{"type", {"string", "null"}}};
+    } else if (!query_ && option_.form == OptionForm::kNamesToo) {
+      schema = {{"oneOf", {text, list_of(name_or_number(), most_of(option_, kMaxListed))}}};
     } else if (!query_ && option_.form != OptionForm::kPlain) {
       schema = {{"oneOf", {text, option_.form == OptionForm::kNumberToo ? whole() : list_of(whole())}}};
     }
@@ -126,7 +128,8 @@ class SchemaOf {
   Json operator()(const std::vector<std::string>& usual) const {
     if (option_.words.empty()) {
       const Json text = {{"type", "string"}};
-      return query_ ? text : Json{{"oneOf", {text, list_of(text, most_of(option_, kMaxListed))}}};
+      const Json entry = option_.form == OptionForm::kPairs ? pair_part() : text;
+      return query_ ? text : Json{{"oneOf", {text, list_of(entry, most_of(option_, kMaxListed))}}};
     }
     Json text = {{"type", "string"}, {"minLength", 1}};
     if (query_) return text;
@@ -142,6 +145,12 @@ class SchemaOf {
 
  private:
   static Json whole() { return {{"type", "integer"}, {"minimum", 0}}; }
+  static Json name_or_number() { return {{"oneOf", {Json{{"type", "string"}}, whole()}}}; }
+  static Json pair_part() {
+    Json pair = list_of(name_or_number(), 2);
+    pair["minItems"] = 2;
+    return {{"oneOf", {Json{{"type", "string"}}, whole(), pair}}};
+  }
 
   const OptionInfo& option_;
   OptionUse use_;

@@ -12,7 +12,7 @@ from attnflow.backend import Backend, OwnHead, begun_again, layer_count
 from attnflow.capture import explained
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, counted, describes_options
-from attnflow.inputs import Given, inputs_of, is_whole
+from attnflow.inputs import Given, given_once, is_whole
 from attnflow.joint import is_encoder_decoder
 from attnflow.model_inputs import check_ids, encoded
 from attnflow.pictures import explain_picture, takes_pictures
@@ -51,8 +51,10 @@ def explain(
 def explain(
     model: Any,
     tokenizer: Any,
-    text: Any,
+    text: Any = None,
     *,
+    inputs: Any = None,
+    tokens: Sequence[str] | Sequence[Sequence[str]] | None = None,
     target_text: str | Sequence[str] | None = None,
     check: bool | None = None,
     head: Callable[[Any], Any] | None = None,
@@ -63,8 +65,10 @@ def explain(
 def explain(
     model: Any,
     tokenizer: Any,
-    text: Any,
+    text: Any = None,
     *,
+    inputs: Any = None,
+    tokens: Sequence[str] | Sequence[Sequence[str]] | None = None,
     target_text: str | Sequence[str] | None = None,
     check: bool | None = None,
     head: Callable[[Any], Any] | None = None,
@@ -78,6 +82,8 @@ def explain(
     gives the same for them.
     text: a text; a tuple of two texts, which is a pair; or token ids as the tokenizer returns them (its whole output,
         whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
+    inputs: instead of text, what a tokenizer or processor returned: a BatchEncoding, or a dict of tensors.
+    tokens: names for the tokens of inputs, without padding; a list for each of several. None: what they decode to.
     target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
         otherwise.
@@ -94,11 +100,12 @@ def explain(
     pooling = pooling_of(model)
     model = explained(model)
     if takes_pictures(model):
-        if target_text is not None:
-            raise Error("expected no target_text for a picture, found one")
+        for name, value in (("target_text", target_text), ("inputs", inputs), ("tokens", tokens)):
+            if value is not None:
+                raise Error(f"expected no {name} for a picture, found {type(value).__name__}; pass the picture itself")
         return _explain_pictures(model, tokenizer, text, check, dict(options))
     check_tokenizer(tokenizer)
-    given, is_one = inputs_of(text, tokenizer, model)
+    given, is_one = given_once(text, inputs, tokens, tokenizer, model)
     targets: list[str | None] = [None] * len(given)
     if target_text is not None:
         if is_one and not isinstance(target_text, str):
@@ -146,13 +153,26 @@ def _of_several(name: str, number: int | None) -> Iterator[None]:
 
 def _checked(report: Report, check: bool | None) -> Report:
     """Refuses a report without the check that was asked for."""
-    if check and report.check is None:
+    if not check or report.check is not None:
+        return report
+    predictions = report.predictions
+    if not predictions:
         raise Error(
-            "check=True: expected an output token at which the model makes a prediction (a class at the first token of an "
-            "encoder or the last of a decoder, a mask, the last token), and a token to blank with (unknown or mask; in "
-            f"decoders also padding or end of text), found token {report.output_token}; omit output_token or check"
+            "check=True: expected a mask token in the text, where the model makes its prediction, found none; add the "
+            "tokenizer's mask token, or omit check"
         )
-    return report
+    places = [one.position for one in predictions if one.position is not None]
+    if not places:  # a class
+        places = [len(report.tokens) - 1 if report.causal else 0]
+    if report.output_token not in places:
+        raise Error(
+            f"check=True: expected output_token {' or '.join(map(str, places))}, where the model makes its prediction, "
+            f"found {report.output_token}; omit output_token or check"
+        )
+    raise Error(
+        "check=True: expected a token to replace others with (the tokenizer's unknown, mask, padding or end-of-text "
+        "token), found none; omit check"
+    )
 
 
 def _when(check: bool | None) -> str:
@@ -191,9 +211,14 @@ def _without_position(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _by_number(asked: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Numbers for target and against, classes or tokens, get the prefix."""
-    names = [name for name in ("target", "against") if is_whole(asked.get(name))]
-    return asked | {name: f"{prefix}{int(asked[name])}" for name in names}
+    """Numbers for target and against, classes or tokens, get the prefix; also those in a list."""
+
+    def named(value: Any) -> Any:
+        if is_whole(value):
+            return f"{prefix}{int(value)}"
+        return [named(one) for one in value] if isinstance(value, list | tuple) else value
+
+    return asked | {name: named(asked[name]) for name in ("target", "against") if name in asked}
 
 
 # Limits for what is explained before the first report is given: texts, and numbers in their matrices.

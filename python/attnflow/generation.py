@@ -11,8 +11,8 @@ from attnflow import _core
 from attnflow.backend import Backend, begun_again, layer_count, require_layers
 from attnflow.capture import explained
 from attnflow.errors import Error, unsupported
-from attnflow.hints import GenerationOptions, counted, describes_options
-from attnflow.inputs import Given, inputs_of
+from attnflow.hints import GenerationOptions, counted, describes_options, unknown_option
+from attnflow.inputs import Given, given_once
 from attnflow.joint import is_encoder_decoder
 from attnflow.model_inputs import check_ids, encoded, inputs_of_ids, positions
 from attnflow.progress import progress_bar
@@ -35,8 +35,10 @@ class GeneratedBackend(Backend):
 def generate(
     model: Any,
     tokenizer: Any,
-    prompt: Any,
+    prompt: Any = None,
     *,
+    inputs: Any = None,
+    prompt_tokens: Sequence[str] | None = None,
     tokens: int = 64,
     temperature: float = 0.0,
     top_p: float = 1.0,
@@ -53,6 +55,7 @@ def generate(
     values. Row t of the report's arrays is of the position that chose generated token t.
 
     prompt: a text, or its token ids as the tokenizer returns them.
+    inputs, prompt_tokens: instead of prompt, what a tokenizer or processor returned, and names for its tokens.
     tokens: how many, at most. temperature, top_p, seed: 0 takes the most probable token.
     chat, system: whether the prompt is the user's turn in the tokenizer's chat template, and the system turn before it.
     ignore_end: continues past a token that ends the text.
@@ -64,7 +67,8 @@ def generate(
             f"expected a decoder that generates text, found {type(model).__name__}; for an encoder-decoder, pass "
             "a target text to explain() as target_text"
         )
-    given = _prompt_of(prompt, tokenizer, model, chat)
+    found, is_one = given_once(prompt, inputs, prompt_tokens, tokenizer, model, "prompt", "prompt_tokens")
+    given = _one_prompt(found, is_one, chat)
     if tokens < 1:
         raise Error(f"tokens: expected at least 1 token to generate, found {tokens}")
     _check_sampling(temperature, top_p, seed)
@@ -74,7 +78,7 @@ def generate(
     offered = [name for name, *_ in _core.described_options("generate")]
     for name in options:
         if name not in offered:
-            raise Error(f"generate(): expected options among {', '.join(offered)}, found {name}")
+            raise unknown_option(name, offered)
     asked: dict[str, Any] = counted(dict(options), layer_count(model))
     _core.check_generation_options(asked)
     if asked.get("words"):
@@ -134,8 +138,7 @@ def _require_free(further: Mapping[str, Any]) -> None:
             raise Error(f"generation: expected no {name!r}, found one; use the parameter {parameter}")
 
 
-def _prompt_of(prompt: Any, tokenizer: Any, model: Any, chat: bool) -> Given:
-    found, is_one = inputs_of(prompt, tokenizer, model, "prompt")
+def _one_prompt(found: Sequence[Given], is_one: bool, chat: bool) -> Given:
     if not is_one:
         raise Error(f"prompt: expected one prompt, found a list of {len(found)}; call generate() for each")
     if found[0].pair is not None:

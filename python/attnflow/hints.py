@@ -84,7 +84,7 @@ def unknown_option(name: str, offered: Sequence[str]) -> Error:
     # Half a surrogate pair, which has no UTF-8, resembles no name.
     close = _core.nearest_name(name.encode(errors="replace").decode(), list(offered))
     meant = f"; did you mean {close!r}?" if close else ""
-    return Error(f"expected options among {', '.join(offered)}, found {name!r}{meant}")
+    return Error(f"expected a known option, found {name!r}{meant} (options: {', '.join(offered)})")
 
 
 def counted(asked: dict[str, Any], layers: int, tokens: int | None = None) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Given:
     ids: list[int] | None = None
     types: list[int] | None = None  # token_type_ids
     target: list[int] | None = None  # decoder_input_ids
+    names: list[str] | None = None  # of the ids, if the caller has names
 
 
 # Keys of an encoding that are read, and keys that tokenizers and data sets add but no model uses.
@@ -75,6 +76,44 @@ def inputs_of(given: Any, tokenizer: Any, model: Any = None, name: str = "text")
             raise _refused(f"{name}[{number}]", item, advice)
         found += part
     return found, False
+
+
+def given_once(
+    text: Any, inputs: Any, tokens: Any, tokenizer: Any, model: Any, name: str = "text", tokens_name: str = "tokens"
+) -> tuple[list[Given], bool]:
+    """Texts or finished inputs, whichever was given, the latter perhaps with names of their tokens."""
+    if (text is None) == (inputs is None):
+        found = "neither" if text is None else "both"
+        raise Error(f"expected {name} or inputs, found {found}")
+    if inputs is None:
+        if tokens is not None:
+            raise Error(f"{tokens_name}: expected inputs, whose tokens these name, found {name}; omit {tokens_name}")
+        return inputs_of(text, tokenizer, model, name)
+    given, is_one = inputs_of(inputs, tokenizer, model, "inputs")
+    if any(one.ids is None for one in given):
+        raise Error(f"inputs: expected what a tokenizer or processor returned, found a text; pass it as {name}")
+    if tokens is not None:
+        listed = [tokens] if is_one else tokens
+        if isinstance(listed, str) or len(listed) != len(given):
+            raise Error(f"{tokens_name}: expected a list for each of the {len(given)} inputs, found {_found(tokens)}")
+        for number, (one, names) in enumerate(zip(given, listed, strict=True)):
+            one.names = _names(one, names, tokens_name if is_one else f"{tokens_name}[{number}]")
+    return given, is_one
+
+
+def _found(value: Any) -> str:
+    return f"{len(value)}" if isinstance(value, list | tuple) else type(value).__name__
+
+
+def _names(given: Given, names: Any, name: str) -> list[str]:
+    if isinstance(names, str) or not all(isinstance(one, str) for one in names):
+        raise Error(f"{name}: expected a list of texts, found {_found(names) if isinstance(names, str) else 'others'}")
+    count = len(given.ids or ())
+    if len(names) != count:
+        raise Error(
+            f"{name}: expected {count} names, one for each token of inputs (without padding), found {len(names)}"
+        )
+    return list(names)
 
 
 def _refused(name: str, given: Any, advice: str) -> Error:

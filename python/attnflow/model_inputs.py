@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from attnflow.capture import text_config
 from attnflow.errors import Error, bad_input
 from attnflow.inputs import Given
-from attnflow.text import Encoded, encode, encode_ids
+from attnflow.text import Encoded, encode, encode_ids, named_text
 from attnflow.walk import named_modules
 
 
@@ -25,8 +26,16 @@ def inputs_of_ids(model: Any, ids: Sequence[int]) -> dict[str, Any]:
     return {"input_ids": row, "attention_mask": row.new_ones(row.shape)}
 
 
-def model_name(model: Any) -> str:
+def model_source(model: Any) -> str:
+    """The name on the hub or the folder that the model was loaded from; its class for one made in memory."""
     return str(getattr(model.config, "name_or_path", "") or type(model).__name__)
+
+
+def model_name(model: Any) -> str:
+    """What people call the model: its source, with a folder's name for its path."""
+    source = model_source(model)
+    is_folder = Path(source).is_absolute() or source.startswith(".")
+    return (Path(source).resolve().name if is_folder else source) or type(model).__name__
 
 
 def positions(model: Any) -> int | None:
@@ -48,7 +57,10 @@ def encoded(model: Any, tokenizer: Any, given: Given) -> Encoded:
     """The tokens of an input, checked against the model."""
     if given.ids is not None:
         check_ids(model, given.ids)
-        return encode_ids(tokenizer, given.ids, given.types)
+        found = encode_ids(tokenizer, given.ids, given.types)
+        if given.names is not None:
+            found.texts = [named_text(given.names)]
+        return found
     found = encode(tokenizer, given.text, pair=given.pair)
     check_ids(model, found.ids)
     if found.texts and not any(place for _, places in found.texts for place in places):

@@ -1,4 +1,4 @@
-"""The result of an analysis: arrays, files, pictures, and the page of a notebook's cell."""
+"""The result of an analysis: arrays, files, pictures, and the output of a notebook's cell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
+from uuid import uuid4
 
 from attnflow import _core
 from attnflow.errors import Error
@@ -81,6 +82,23 @@ class Check(NamedTuple):
     maps: dict[str, MapCheck]  # by method
 
 
+class Verdict(NamedTuple):
+    """What the check says of the best map."""
+
+    question: str  # top: is the top token right? order: is the order of the others?
+    level: str  # strong, weak, none, or unknown
+    text: str  # the answer, as a sentence
+
+
+class Answer(NamedTuple):
+    """What a report says first: what was predicted rather than what, and by which map to read the text."""
+
+    headline: str
+    method: str | None  # of the map that the check agrees with best; None if the report holds no values
+    map: str  # that map in words: "flow over relevance"
+    verdicts: list[Verdict]  # none if the map was not checked
+
+
 class Target(NamedTuple):
     """The prediction that a report explains."""
 
@@ -137,6 +155,11 @@ class Report(Tabular):
         self._core = core
 
     tokens: list[str] = _of_core("tokens", "The input's tokens; empty texts where none were given.")
+    labels: list[str] = _of_core(
+        "labels",
+        "The tokens as people read them: without the tokenizer's marks, patches as 'row 3, column 5' (counted from 1; "
+        "`tokens` and options count patches from 0).",
+    )
     text: str = _of_core("text", "The text that was explained; empty without one.")
     special: list[bool] = _of_core(
         "special",
@@ -195,6 +218,12 @@ class Report(Tabular):
         return None if found is None else Target(*found)
 
     @property
+    def answer(self) -> Answer:
+        """What the report says first, on every surface."""
+        headline, method, title, verdicts = self._core.answer
+        return Answer(headline, method, title, [Verdict(*one) for one in verdicts])
+
+    @property
     def check(self) -> Check | None:
         """Whether to believe the maps: what the prediction depends on; None if not checked."""
         known = self._core.check
@@ -232,7 +261,7 @@ class Report(Tabular):
         return matrix
 
     def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
-        """The input tokens that the output token depends on most: position, text and value, the largest first.
+        """The input tokens that the output token depends on most: position, label and value, the largest first.
 
         method: by default flow, rollout or raw, the first of these that the report holds; else a method of `scores`,
             whose values are signed: the largest argue for the prediction. Values of layers are those of the last one.
@@ -256,7 +285,8 @@ class Report(Tabular):
         ranked = [
             int(token) for token in np.argsort(-row, kind="stable") if row[token] != 0 and not self.special[token]
         ]
-        return [(token, self.tokens[token], float(row[token])) for token in ranked[:count]]
+        labels = self.labels
+        return [(token, labels[token], float(row[token])) for token in ranked[:count]]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -395,10 +425,16 @@ class Report(Tabular):
             f"{', '.join(self.methods)}>"
         )
 
-    def _repr_html_(self) -> str:
-        from attnflow.notebook import cell_html
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """For IPython: what the report is, and its answer."""
+        printer.text(repr(self) if cycle else f"{self!r}\n{self._core.answer_lines()}")
 
-        return cell_html(self._core.embedded_html())
+    def _repr_markdown_(self) -> str:
+        found: str = self._core.markdown()
+        return found
+
+    def _repr_html_(self) -> str:
+        return self._core.notebook_cell(f"attnflow-{uuid4().hex}")
 
 
 def _figure_options(figure: Figure) -> tuple[Any, Any]:

@@ -112,6 +112,17 @@ def encode_ids(tokenizer: Any, ids: Sequence[int], types: Sequence[int] | None) 
     return Encoded(ids, tokens, special, [(text, places)], None if types is None else list(types))
 
 
+def named_text(names: Sequence[str]) -> GivenText:
+    """A text in which tokens have these names. The tokens stay what the tokenizer calls them, which says what a mask is."""
+    text = ""
+    places: list[tuple[int, int, int] | None] = []
+    for number, name in enumerate(names):
+        begin = len(text) + (number > 0)
+        text += name if number == 0 else f" {name}"
+        places.append((begin, len(text), number))
+    return text, places
+
+
 def _decoded(tokenizer: Any, ids: Sequence[int]) -> list[tuple[str, str | None]]:
     """Candidates for the texts: without a template's special tokens at the ends, cut at special tokens, and whole."""
     special = [is_special(tokenizer, token) for token in ids]

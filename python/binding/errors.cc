@@ -37,7 +37,7 @@ void raise(const std::exception_ptr& exception, void*) {
     std::rethrow_exception(exception);
   } catch (const Error& error) {
     // Messages quote users' input, which may be any bytes.
-    const std::string message = with_field_names(error.what());
+    const std::string message = with_field_names(error.what(), OptionNames::kPython);
     const nb::object text =
         nb::steal(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
     const nb::object type = nb::module_::import_("attnflow.errors").attr("Error");

@@ -32,6 +32,7 @@ FigureOptions figure_options(const std::optional<std::string>& view, std::option
     throw Error(ErrorKind::kUsage,
                 fmt::format("--view: expected one of {}, found '{}'", fmt::join(figure_view_names(), ", "), *view));
   }
+  options.option_names = OptionNames::kPython;
   options.output_token = output_token;
   options.layers = layers;
   if (!methods.empty()) options.methods = parse_methods(methods);

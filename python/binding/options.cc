@@ -95,7 +95,9 @@ Json json_of(const std::string& name, nb::handle value, int depth = 0) {
 
 std::string annotation(const OptionInfo& option, const OptionValue& usual) {
   const std::string_view name = option.name;
-  if (name == "target" || name == "against") return "str | int";  // by its name, or its number
+  if (name == "target") return "str | int";  // by its name, or its number
+  if (name == "against") return "str | int | Sequence[str | int]";
+  if (option.form == OptionForm::kPairs) return "str | Sequence[str | int | Sequence[str | int]]";
   if (std::holds_alternative<bool>(usual)) return "bool";
   if (std::holds_alternative<double>(usual)) return "float";
   if (std::holds_alternative<std::size_t>(usual)) return "int";

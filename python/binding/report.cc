@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,8 +21,10 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/html.h"
+#include "attnflow/draw/notebook_cell.h"
 #include "attnflow/explain/report_target.h"
 #include "attnflow/report/report.h"
+#include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_arrays.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_csv.h"
@@ -51,11 +54,6 @@ std::string csv_of(const Report& report) {
 
 std::string json_of(const Report& report) { return report_to_json(report); }
 void write_json(const Path& path, const Report& report) { write_report_json(path, report); }
-
-template <PageForm form>
-std::string html_of(const Report& report) {
-  return report_html(report, form);
-}
 
 template <auto Write>
 void to_path(const Report& report, const Path& path) {
@@ -133,6 +131,33 @@ std::optional<SaidCheck> check_of(const Report& report) {
   return said;
 }
 
+// Matches Python's classes: Verdict and Answer.
+using SaidVerdict = std::tuple<std::string, std::string, nb::str>;
+using SaidAnswer = std::tuple<nb::str, std::optional<std::string>, std::string, std::vector<SaidVerdict>>;
+
+SaidAnswer answer_of(const Report& report) {
+  const ReportAnswer answer = report_answer(report);
+  SaidAnswer said(text_of(answer.headline), std::nullopt, answer.map, {});
+  if (answer.method) std::get<1>(said) = to_text(*answer.method);
+  for (const AnswerVerdict& verdict : answer.verdicts) {
+    std::get<3>(said).emplace_back(verdict.question, verdict.level, text_of(verdict.text));
+  }
+  return said;
+}
+
+// The answer in a few lines.
+nb::str answer_lines(const Report& report) {
+  const ReportAnswer answer = report_answer(report);
+  std::string lines = answer.headline;
+  if (answer.method) {
+    const AnswerRow row = answer_row(report, *answer.method);
+    if (!row.values.empty()) lines += '\n' + top_tokens_line(report, row);
+  }
+  if (const ReportCheck* const check = answer_check(report)) lines += '\n' + internal::drops_line(report, *check);
+  for (const AnswerVerdict& verdict : answer.verdicts) lines += '\n' + verdict.text;
+  return text_of(lines);
+}
+
 }  // namespace
 
 void bind_report(nb::module_& module) {
@@ -159,6 +184,14 @@ void bind_report(nb::module_& module) {
                      for (const InputToken& token : report.input.tokens) texts.push_back(text_of(token.text));
                      return texts;
                    })
+      .def_prop_ro("labels",
+                   [](const Report& report) {
+                     std::vector<nb::str> labels;
+                     for (std::size_t i = 0; i < report.input.tokens.size(); ++i) {
+                       labels.push_back(text_of(display_text(report.input, i)));
+                     }
+                     return labels;
+                   })
       .def_prop_ro("text", [](const Report& report) { return text_of(report.input.text); })
       .def_prop_ro("generated_text",
                    [](const Report& report) {
@@ -184,20 +217,22 @@ void bind_report(nb::module_& module) {
       .def_prop_ro("predictions", predictions_of)
       .def_prop_ro("target", target_of)
       .def_prop_ro("check", check_of)
+      .def_prop_ro("answer", answer_of)
+      .def("answer_lines", answer_lines)
       .def_prop_ro("special",
                    [](const Report& report) {
                      std::vector<bool> special;
                      for (const InputToken& token : report.input.tokens) special.push_back(token.special);
                      return special;
                    })
-      .def_prop_ro("notes", [](const Report& report) { return note_texts(report.notes, OptionNames::kFields); })
+      .def_prop_ro("notes", [](const Report& report) { return note_texts(report.notes, OptionNames::kPython); })
       .def_prop_ro("name", [](const Report& report) { return report.model.name; })
       .def_prop_ro("causal", [](const Report& report) { return report.model.causal; })
       .def("settings_json", [](const Report& report) { return internal::settings_json(report.settings).dump(); })
       .def(
           "table",
           [](const Report& report, std::size_t width, bool color) {
-            return terminal_table(report, {.width = width, .color = color, .option_names = OptionNames::kFields});
+            return terminal_table(report, {.width = width, .color = color, .option_names = OptionNames::kPython});
           },
           nb::arg("width"), nb::arg("color"))
       .def_static(
@@ -206,9 +241,11 @@ void bind_report(nb::module_& module) {
            Unlocked())
       .def("csv", text_or_file<csv_of, write_report_csv>, nb::sig("def csv(self, path: str | None) -> str | None"),
            Unlocked())
-      .def("html", text_or_file<html_of<PageForm::kPage>, write_html>,
-           nb::sig("def html(self, path: str | None) -> str | None"), Unlocked())
-      .def("embedded_html", html_of<PageForm::kEmbedded>, Unlocked())
+      .def("html", text_or_file<report_html, write_html>, nb::sig("def html(self, path: str | None) -> str | None"),
+           Unlocked())
+      .def("notebook_cell", notebook_cell, nb::arg("name"), Unlocked())
+      .def(
+          "markdown", [](const Report& report) { return markdown_table(report, OptionNames::kPython); }, Unlocked())
       .def("write_npz", to_path<write_report_npz>, nb::sig("def write_npz(self, path: str) -> None"), Unlocked())
       .def("write_safetensors", to_path<write_report_safetensors>,
            nb::sig("def write_safetensors(self, path: str) -> None"), Unlocked());

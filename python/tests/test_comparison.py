@@ -52,7 +52,7 @@ class Comparison(PackageTest):
 
     def test_shows_both(self) -> None:
         found = attnflow.compare(self.a, self.b)
-        self.assertEqual(found._repr_html_().count("<iframe"), 2)
+        self.assertEqual(found._repr_html_().count("<details id="), 2)
         self.assertIn("rollout: rank correlation", str(found))
         self.assertIn("attnflow.Comparison", repr(found))
 

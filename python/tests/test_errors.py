@@ -138,7 +138,7 @@ class Errors(PackageTest):
     def test_figures_and_show(self) -> None:
         report = attnflow.attribute(random_attention())
         refused: list[tuple[str, dict[str, Any]]] = [
-            ("expected options among view, .*, found 'veiw'; did you mean 'view'", {"veiw": "graph"}),
+            ("found 'veiw'; did you mean 'view'\\? \\(options: view, .*\\)", {"veiw": "graph"}),
             ("expected view as a text, .* found layers=2", {"layers": 2}),
             ("width: expected a length above 0 with its unit.*found '3.3'", {"width": "3.3"}),
             ("^width: expected at least .*found 0.3in", {"width": "0.3in"}),
@@ -164,7 +164,7 @@ class Errors(PackageTest):
             ('expected a number, found "much"', {"residual": "much"}),
             ("residual: expected a number, a text, or a list of these, found object", {"residual": object()}),
             ("flow_tolerance: expected", {"flow_tolerance": 0.0}),
-            ("expected options among", {"residuum": 0.5}),
+            ("expected a known option, found 'residuum'; did you mean 'residual'? (options: ", {"residuum": 0.5}),
             ("layers: expected layers from 1, found 0", {"layers": [0]}),
             ("output_token", {"output_token": 6}),
             ("renormalize and any_weights are mutually exclusive", {"renormalize": True, "any_weights": True}),
@@ -233,7 +233,7 @@ class Errors(PackageTest):
         self.assertEqual(caught.exception.kind, "other")
         with self.assertRaisesRegex(attnflow.Error, r"ending in \.svg"):
             report.to_svg(self.folder / "report.png")
-        with self.assertRaisesRegex(attnflow.Error, "view: expected overview"):
+        with self.assertRaisesRegex(attnflow.Error, "view: expected one of answer, overview"):
             report.to_svg(view="all")  # type: ignore[call-overload]
 
 

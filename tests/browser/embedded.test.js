@@ -7,12 +7,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { violations } from "./browser.js";
-import { browser, short, usual } from "./viewer_pages.js";
+import { browser, pageOf, reportOf } from "./viewer_pages.js";
 
-// As report_html() makes it (attnflow/draw/viewer_page.cc).
-const embedded = (html) => readFileSync(html, "utf8").replace("<html", "<html data-embed");
+// As notebook_cell() makes it (attnflow/draw/notebook_cell.cc).
+const embedded = (folder, name) => readFileSync(pageOf(reportOf(folder, name), "--cell"), "utf8");
 const escaped = (page) => page.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
-// As python/attnflow/notebook.py does.
+// Its script does the same.
 const hostOf = (page) => `<!doctype html><title>host</title><p>before</p>
 <iframe title="attnflow" srcdoc="${escaped(page)}" sandbox="allow-scripts allow-downloads" style="width: 100%; height: 100px"></iframe>
 <script>
@@ -22,17 +22,24 @@ const hostOf = (page) => `<!doctype html><title>host</title><p>before</p>
   });
 </script>`;
 
-for (const { kind, html, text, most, views, keys } of [
-  { kind: "a text", html: short, text: "#strip", most: 320, views: 5, keys: ["1", "2", "3", "d", "?"] },
-  { kind: "a generation", html: usual, text: "#generated", most: 480, views: 5, keys: ["ArrowRight", "End", " "] },
+for (const { kind, of, text, most, views, keys } of [
+  { kind: "a text", of: ["", "short"], text: "#strip", most: 320, views: 5, keys: ["1", "2", "3", "d", "?"] },
+  {
+    kind: "a generation",
+    of: ["generation", "usual"],
+    text: "#generated",
+    most: 480,
+    views: 5,
+    keys: ["ArrowRight", "End", " "],
+  },
 ]) {
   test(`${kind} in a frame is one card with a slim bar, as high as it, in every view`, async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "attnflow-embedded-"));
     const host = await browser.newPage({ viewport: { width: 1000, height: 900 } });
     context.after(() => Promise.all([host.close(), rmSync(folder, { recursive: true })]));
     for (const [name, page] of [
-      ["host.html", hostOf(embedded(html()))],
-      ["alone.html", embedded(html())],
+      ["host.html", hostOf(embedded(...of))],
+      ["alone.html", embedded(...of)],
     ])
       writeFileSync(join(folder, name), page);
     await host.goto(pathToFileURL(join(folder, "host.html")).href);

@@ -50,12 +50,12 @@ const assemble = fileURLToPath(new URL("../../viewer/assemble.mjs", import.meta.
 const made = [];
 process.on("exit", () => made.forEach((folder) => rmSync(folder, { recursive: true })));
 
-/** The file of a report's page; it goes when the tests end. */
-export function pageOf(report) {
+/** The file of a report's page, --cell: in a notebook's cell; it goes when the tests end. */
+export function pageOf(report, ...mode) {
   const folder = mkdtempSync(join(tmpdir(), "attnflow-page-"));
   made.push(folder);
   const [json, html] = [join(folder, "report.json"), join(folder, "report.html")];
   writeFileSync(json, JSON.stringify(report));
-  execFileSync(process.execPath, [assemble, json, html]);
+  execFileSync(process.execPath, [assemble, json, html, ...mode]);
   return html;
 }

@@ -1,5 +1,6 @@
 // Opens the cells of cell.py in Chromium, each in its own page, and prints as JSON how long each takes until its first
-// picture, in ms from the start of navigation: {NAME: [time of each run]}.
+// picture, in ms from the start of navigation: {NAME: [time of each run]}. The cell of a report begins with static HTML;
+// its picture is that of the views below, which are opened as soon as they are there.
 //
 //   node cell.mjs FOLDER     NAME.html of each cell, and the scripts that they load from the web: scripts/HOST/PATH
 //
@@ -12,8 +13,8 @@ import { startBrowser } from "../../tests/browser/browser.js";
 
 const RUNS = 7;
 const TOKENS = 30;
-// Elements that are present once there is a picture: tokens of a text view, lines between tokens of head_view.
-const PICTURES = { attnflow: ["#strip [data-token]", TOKENS], bertviz: ["svg #attention line", TOKENS * TOKENS] };
+// Elements that are present once there is a picture: the view of all layers, lines between tokens of head_view.
+const PICTURES = { attnflow: ["#page .card svg text", TOKENS], bertviz: ["svg #attention line", TOKENS * TOKENS] };
 
 const [folder] = process.argv.slice(2);
 const names = readdirSync(folder)
@@ -53,6 +54,11 @@ async function opened(browser, name) {
   page.on("requestfailed", (request) => problems.push(request.url()));
   await page.addInitScript(watchFor, PICTURES[name.split("-")[0]]);
   await page.goto(`${origin}/${name}.html`);
+  const section = page.locator("details");
+  if (await section.count()) {
+    await section.evaluate((element) => (element.open = true));
+    await page.locator("iframe").waitFor();
+  }
   const frame = page.frames().at(-1);
   try {
     await frame.waitForFunction(() => window.drawn > 0, null, { timeout: 30_000 });

@@ -57,13 +57,16 @@ interface EmbeddedProps {
   viewer: Viewer;
   class?: string;
   views: Readonly<Record<string, FunctionComponent>>;
+  /** shown first, if it is one of them */
+  first?: string;
   controls: ComponentChildren;
 }
 
-function Embedded({ viewer, class: kind, views, controls }: EmbeddedProps) {
+function Embedded({ viewer, class: kind, views, first, controls }: EmbeddedProps) {
   const page = useRef<HTMLDivElement>(null);
   const names = Object.keys(views);
-  const chosen = useSignal(names[0]);
+  // What the answer around the frame does not show.
+  const chosen = useSignal(names.find((name) => name === first) ?? names[0]);
   // Another method may lack this view.
   const view = chosen.value in views ? chosen.value : names[0];
   const View = views[view];
@@ -97,7 +100,8 @@ function Embedded({ viewer, class: kind, views, controls }: EmbeddedProps) {
 export function EmbeddedReport({ viewer }: { viewer: Viewer }) {
   const views = viewer.report.hasHeads ? VIEWS : without("Heads", VIEWS);
   useEffect(() => computeFlow(viewer), [viewer]);
-  return <Embedded viewer={viewer} views={views} controls={<ChoiceControls />} />;
+  const first = viewer.report.layers.length > 1 ? "By layer" : undefined;
+  return <Embedded viewer={viewer} views={views} first={first} controls={<ChoiceControls />} />;
 }
 
 export function EmbeddedGeneration({ viewer }: { viewer: GenerationViewer }) {

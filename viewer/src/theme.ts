@@ -1,5 +1,6 @@
-// Light or dark: the system's setting, until the user chooses; on paper, light. Also whether there is one column.
+// Light or dark: the setting of the system, or of the page around a frame, until the user chooses; on paper, light. Also whether there is one column.
 import { computed, effect, signal, type ReadonlySignal } from "@preact/signals";
+import { hostTheme } from "./embedding";
 
 export type Theme = "system" | "light" | "dark";
 const KEY = "attnflow-theme";
@@ -37,8 +38,11 @@ if (typeof addEventListener === "function") {
 /** The page is drawn for printing: deferred work is done at once, since the next drawing is the final one. */
 export const printing = computed(() => announced.value || onPaper.value);
 
+const host = typeof document === "object" ? hostTheme(document.documentElement) : undefined;
+const surroundingsDark = computed(() => (host ? host === "dark" : systemDark.value));
+
 export const dark = computed(
-  () => !printing.value && (theme.value === "dark" || (theme.value === "system" && systemDark.value)),
+  () => !printing.value && (theme.value === "dark" || (theme.value === "system" && surroundingsDark.value)),
 );
 
 /** Sets the theme attribute that the style sheet reads. */

@@ -1,9 +1,11 @@
 // The page shows the arcs and colors of attnflow's figures of the same report: fixtures/make.py reads those off the
 // figures, and attnflow/draw/page_figures_test.cc holds the figures to the same file.
 import { rgb } from "d3-color";
+import { quantize } from "d3-interpolate";
+import { interpolateCividis } from "d3-scale-chromatic";
 import { describe, expect, test } from "vitest";
 import { EndsOf, isSink } from "../src/color/ends";
-import { Scale } from "../src/color/scale";
+import { CIVIDIS, Scale } from "../src/color/scale";
 import { Shades } from "../src/color/shades";
 import { graphArcs } from "../src/compute/graph_arcs";
 import { mixingOf, type Mixing } from "../src/compute/mixing";
@@ -76,4 +78,8 @@ describe.each(cases)("$name", ({ report: document, panels }) => {
     const shades = new Shades({ scale, low: 0, top: ends.ends.top, threshold: 0 });
     expect(values.map((value) => hex(shades.css(value)))).toEqual(panels[method].squares);
   });
+});
+
+test("cividis is d3's", () => {
+  expect(CIVIDIS).toEqual(quantize(interpolateCividis, CIVIDIS.length).map((colour) => rgb(colour).formatHex()));
 });

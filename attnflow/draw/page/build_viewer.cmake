@@ -2,7 +2,8 @@ cmake_minimum_required(VERSION 3.25)
 
 # cmake -D NODE=... -D VIEWER=folder -D OUT=folder [-D FETCH=ON] -P build_viewer.cmake
 #
-# Builds viewer/ into OUT/viewer.js and OUT/viewer.css. FETCH fetches npm packages that differ from the lock file
+# Builds viewer/ into OUT/viewer.js and OUT/viewer.css, and the page of a notebook's cell into OUT/cell.js and
+# OUT/cell.css. FETCH fetches npm packages that differ from the lock file
 # (tools/dev/common.sh keeps the same mark, so ./dev setup avoids this).
 execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
 string(REGEX REPLACE "^v" "" version "${version}")
@@ -42,10 +43,12 @@ if(differs)
   message(FATAL_ERROR "the npm packages of viewer/ are missing or old; ./dev setup brings them, or, by hand: "
                       "cd viewer && npm ci && cp package-lock.json node_modules/.installed-lock.json")
 endif()
-execute_process(
-  COMMAND ${NODE} node_modules/vite/bin/vite.js build --logLevel warn --outDir ${OUT} --emptyOutDir
-  WORKING_DIRECTORY ${VIEWER}
-  RESULT_VARIABLE status)
-if(status)
-  message(FATAL_ERROR "the viewer could not be built")
-endif()
+foreach(mode IN ITEMS production cell)
+  execute_process(
+    COMMAND ${NODE} node_modules/vite/bin/vite.js build --mode ${mode} --logLevel warn --outDir ${OUT} --emptyOutDir=false
+    WORKING_DIRECTORY ${VIEWER}
+    RESULT_VARIABLE status)
+  if(status)
+    message(FATAL_ERROR "the viewer could not be built")
+  endif()
+endforeach()

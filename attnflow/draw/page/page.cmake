@@ -21,7 +21,7 @@ endif()
 file(GLOB_RECURSE viewer_sources CONFIGURE_DEPENDS ${viewer_dir}/src/*.ts ${viewer_dir}/src/*.tsx ${viewer_dir}/src/*.css)
 file(GLOB shared_tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/attnflow/*/*.json)
 add_custom_command(
-  OUTPUT ${viewer_out}/viewer.js ${viewer_out}/viewer.css
+  OUTPUT ${viewer_out}/viewer.js ${viewer_out}/viewer.css ${viewer_out}/cell.js ${viewer_out}/cell.css
   COMMAND ${CMAKE_COMMAND} -D NODE=${ATTNFLOW_NODE} -D VIEWER=${viewer_dir} -D OUT=${viewer_out} -D
           FETCH=${fetch_packages} -P ${page_dir}/build_viewer.cmake
   DEPENDS ${viewer_sources} ${viewer_dir}/package-lock.json ${viewer_dir}/vite.config.ts ${viewer_dir}/tsconfig.json
@@ -29,18 +29,20 @@ add_custom_command(
   COMMENT "Building the viewer"
   VERBATIM)
 
-# embed_viewer(<name> CONNECTS): the constant <name>_bytes; CONNECTS: whether the page may query its server.
-function(embed_viewer name connects)
+# embed_viewer(<name> <built> CONNECTS): the constant <name>_bytes of the script and style <built>; CONNECTS: whether the
+# page may query its server.
+function(embed_viewer name built connects)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_bytes.cc)
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -D HTML=${viewer_dir}/viewer.html -D STYLES=${viewer_out}/viewer.css -D
-            SCRIPTS=${viewer_out}/viewer.js -D NAME=${name} -D CONNECTS=${connects} -D OUT=${source} -P ${page_dir}/embed.cmake
-    DEPENDS ${viewer_dir}/viewer.html ${viewer_out}/viewer.css ${viewer_out}/viewer.js ${page_dir}/embed.cmake
+    COMMAND ${CMAKE_COMMAND} -D HTML=${viewer_dir}/viewer.html -D STYLES=${viewer_out}/${built}.css -D
+            SCRIPTS=${viewer_out}/${built}.js -D NAME=${name} -D CONNECTS=${connects} -D OUT=${source} -P ${page_dir}/embed.cmake
+    DEPENDS ${viewer_dir}/viewer.html ${viewer_out}/${built}.css ${viewer_out}/${built}.js ${page_dir}/embed.cmake
             ${PROJECT_SOURCE_DIR}/cmake/embed_text.cmake
     COMMENT "Embedding ${name}"
     VERBATIM)
   target_sources(attnflow_page PRIVATE ${source})
 endfunction()
-embed_viewer(viewer_page OFF)
-embed_viewer(viewer_server_page ON)
+embed_viewer(viewer_page viewer OFF)
+embed_viewer(viewer_server_page viewer ON)
+embed_viewer(viewer_cell_page cell OFF)

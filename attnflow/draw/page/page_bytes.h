@@ -14,6 +14,8 @@ struct PageBytes {
 
 // The self-contained viewer (viewer/).
 extern const PageBytes viewer_page_bytes;
+// In a frame, such as a notebook's cell.
+extern const PageBytes viewer_cell_page_bytes;
 // As the server sends it: it may connect to that server.
 extern const PageBytes viewer_server_page_bytes;
 

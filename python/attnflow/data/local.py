@@ -16,7 +16,7 @@ from attnflow import _core
 from attnflow.data.rows import Explainer, schema, table_of
 from attnflow.errors import Error
 from attnflow.hints import TextOptions, describes_options
-from attnflow.model_inputs import model_name
+from attnflow.model_inputs import model_source
 
 if TYPE_CHECKING:
     import pyarrow
@@ -191,7 +191,7 @@ def _claim(place: Path, explainer: Explainer, rows_per_file: int) -> None:
     options = json.loads(json.dumps(asked, default=_plain))
     made_by = {
         "version": _core.version(),
-        "model": model_name(explainer.model),
+        "model": model_source(explainer.model),
         "dtype": str(next(explainer.model.parameters()).dtype).removeprefix("torch."),
         "tokenizer": str(getattr(explainer.tokenizer, "name_or_path", "") or type(explainer.tokenizer).__name__),
         "column": explainer.column,

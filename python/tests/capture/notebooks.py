@@ -1,6 +1,6 @@
 """Runs the notebooks of the documentation; as a program, updates their outputs.
 
-notebooks.py      runs docs/notebooks/*.ipynb and keeps their outputs without pages, 500 KB per cell
+notebooks.py      runs docs/notebooks/*.ipynb and keeps their outputs, of cells the static part without the page
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ def executed(path: Path) -> Any:
     return notebook
 
 
+def without_page(cell: str) -> str:
+    """A report's cell without the page in its script, and without the name that differs from run to run."""
+    static = re.sub(r"<script>.*?</script>\s*", "", cell, flags=re.DOTALL)
+    return re.sub(r'<details id="attnflow-\w+"', "<details", static)
+
+
 def without_pages(notebook: Any) -> Any:
     """Keeps texts and figures, nothing of the run."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):
             data = output.get("data", {})
-            if "<iframe" in data.get("text/html", ""):
-                del data["text/html"]
+            if "text/html" in data:
+                data["text/html"] = without_page(data["text/html"])
             data.pop("image/jpeg", None)  # beside image/png
             if "image/svg+xml" in data:
                 data["image/svg+xml"] = re.sub(r">\s+<", "><", data["image/svg+xml"])

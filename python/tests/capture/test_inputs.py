@@ -32,7 +32,52 @@ class Inputs(PackageTest):
         cls.model, cls.tokenizer = loaded()
 
     def explain(self, given: Any, **options: Any) -> Any:
-        return attnflow.explain(self.model, self.tokenizer, given, method="rollout", **options)
+        return attnflow.explain(self.model, self.tokenizer, given, **({"method": "rollout"} | options))
+
+    def test_inputs_by_name(self) -> None:
+        batch = self.tokenizer(TEXT, return_tensors="pt")
+        expected = self.explain(TEXT)
+        plain = attnflow.explain(self.model, self.tokenizer, inputs=batch, method="rollout")
+        self.assertEqual(document_of(plain), document_of(expected))
+        names = [f"t{number}" for number in range(len(expected.tokens))]
+        named = attnflow.explain(self.model, self.tokenizer, inputs=dict(batch), tokens=names, method="rollout")
+        self.assertEqual((named.tokens, named.labels, named.text), (expected.tokens, names, " ".join(names)))
+        self.assertEqual((named.special, named.output_token), (expected.special, expected.output_token))
+        np.testing.assert_array_equal(named.rollout, expected.rollout)
+        several = self.tokenizer([TEXT, LONGER], return_tensors="pt", padding=True)
+        counts = [int(row.sum()) for row in several["attention_mask"]]
+        lists = [["a"] * count for count in counts]
+        for one, tokens in zip(
+            attnflow.explain(self.model, self.tokenizer, inputs=several, tokens=lists, method="rollout"),
+            lists,
+            strict=True,
+        ):
+            self.assertEqual(one.labels, tokens)
+        refused: list[tuple[str, dict[str, Any]]] = [
+            (f"tokens: expected {len(names)} names, .* found 2", {"inputs": batch, "tokens": ["a", "b"]}),
+            (r"tokens\[1\]: expected .* found 1", {"inputs": several, "tokens": [lists[0], ["a"]]}),
+            ("tokens: expected a list of texts", {"inputs": batch, "tokens": "abc"}),
+            ("tokens: expected inputs, whose tokens these name, found text", {"text": TEXT, "tokens": names}),
+            ("expected text or inputs, found both", {"text": TEXT, "inputs": batch}),
+            ("expected text or inputs, found neither", {}),
+            ("inputs: expected what a tokenizer or processor returned, found a text", {"inputs": TEXT}),
+        ]
+        for words, given in refused:
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                attnflow.explain(self.model, self.tokenizer, **given)
+
+    def test_lists_of_options(self) -> None:
+        ask: dict[str, Any] = {"method": "rollout", "mixing": "relevance", "check": False}
+        by_name = self.explain(TEXT, **(ask | {"method": "flow"}), target="key", against="the,is", certificate="0,1")
+        by_list = self.explain(
+            TEXT, **(ask | {"method": "flow"}), target="key", against=["the", "is"], certificate=[0, 1]
+        )
+        self.assertEqual(document_of(by_list), document_of(by_name))
+        ids = [self.tokenizer.convert_tokens_to_ids(word) for word in ("the", "is")]
+        by_id = self.explain(TEXT, **ask, target="key", against=ids)
+        self.assertEqual(by_id.target, by_name.target)
+        pairs = self.explain(TEXT, **(ask | {"method": "flow"}), certificate=[[0, 1], ("cls", 2)])
+        self.assertEqual(len(document_of(pairs)["certificates"]), 2)
 
     def test_encodings_are_the_text(self) -> None:
         expected = self.explain(TEXT)
@@ -143,7 +188,7 @@ class Inputs(PackageTest):
             ([row], "text[0]: .* pass row['text']"),
             ([{"role": "user", "content": "the key"}], "text of the user's last turn"),
             ({"the key"}, "found set; pass a list"),
-            (None, "found NoneType"),
+            (None, "expected text or inputs, found neither"),
             (torch.rand(1, 4), "torch.float32, [1, 4]; attention goes to attnflow.attribute()"),
             (torch.tensor([ids, [*ids[:-1], self.tokenizer.pad_token_id]]), "with its attention_mask"),
             ({"input_ids": [ids], "attention_mask": [[1, 1, 0, *[1] * (len(ids) - 3)]]}, "found some inside it"),

@@ -20,12 +20,12 @@ class Notebooks(unittest.TestCase):
                     output
                     for cell in found.cells
                     for output in cell.get("outputs", [])
-                    if "<iframe" in output.get("data", {}).get("text/html", "")
+                    if '<details id="attnflow-' in output.get("data", {}).get("text/html", "")
                 ]
                 self.assertGreaterEqual(len(pages), 1)
-                self.assertIn(
-                    "<html data-embed", pages[0]["data"]["text/html"].replace("&lt;", "<").replace("&gt;", ">")
-                )
+                answer = notebooks.without_page(pages[0]["data"]["text/html"])
+                self.assertNotIn("<script", answer)
+                self.assertIn("Highlighted: ", answer)
                 for cell, other in zip(kept.cells, notebooks.without_pages(found).cells, strict=True):
                     kinds = [
                         [sorted(output.get("data", {})) for output in one.get("outputs", [])] for one in (cell, other)

@@ -232,10 +232,10 @@ class Text(PackageTest):
         choice = transformers.BertForMultipleChoice(loaded("bert_base")[0].config).eval()
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model that predicts .* found BertForMul"):
             attnflow.explain(choice, self.tokenizer, text, check=True)
-        with self.assertRaisesRegex(
-            attnflow.Error, "check=True: expected an output token at which the model makes a prediction"
-        ):
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a mask token in the text, .* found none"):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected output_token 3, .* found 1; omit output_tok"):
+            attnflow.explain(self.model, self.tokenizer, text, check=True, output_token=1)
         with self.assertRaisesRegex(attnflow.Error, "check: expected True, False or None, found 1"):
             attnflow.explain(self.model, self.tokenizer, text, check=1)  # type: ignore[call-overload]
 

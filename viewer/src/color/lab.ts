@@ -1,6 +1,5 @@
 // Straight lines between colors in CIE L*a*b* with white D65, as in attnflow/report/color_scale.cc. d3 uses white D50,
 // which makes channels differ by one step here and there.
-import { rgb } from "d3-color";
 
 export type Rgb = readonly [number, number, number];
 type Lab = readonly [number, number, number];
@@ -19,9 +18,9 @@ const gammaCoded = (c: number) => {
   return Math.round(255 * Math.max(0, Math.min(1, coded)));
 };
 
+/** @param css such as "#c6dbef" */
 function toLab(css: string): Lab {
-  const colour = rgb(css);
-  const [r, g, b] = [linear(colour.r), linear(colour.g), linear(colour.b)];
+  const [r, g, b] = [1, 3, 5].map((at) => linear(parseInt(css.slice(at, at + 2), 16)));
   const f = (t: number) => (t > 216 / 24389 ? Math.cbrt(t) : ((24389 / 27) * t + 16) / 116);
   const x = f((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / WHITE_X);
   const y = f(0.2126729 * r + 0.7151522 * g + 0.072175 * b);

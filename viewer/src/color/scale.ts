@@ -1,8 +1,6 @@
 // Color scales: ColorBrewer's blues and red to blue, from the same table as attnflow's figures, and d3's cividis
 // (Nuñez, Anderton and Renslow, 2018). Between stops they run straight through L*a*b*. Lightness is monotonic in each,
 // so that they read the same in grayscale and with any color blindness.
-import { quantize } from "d3-interpolate";
-import { interpolateCividis } from "d3-scale-chromatic";
 import { BLUES, RED_BLUE } from "../figures";
 import { linear, rampOf, type Rgb } from "./lab";
 
@@ -10,7 +8,18 @@ export type { Rgb } from "./lab";
 export const PALETTES = ["blue", "cividis", "grey"] as const;
 export type PaletteName = (typeof PALETTES)[number];
 
-const CIVIDIS = quantize(interpolateCividis, 9);
+/** Nine of cividis, from dark to light. */
+export const CIVIDIS = [
+  "#002051",
+  "#11366c",
+  "#3c4d6e",
+  "#62646f",
+  "#7f7c75",
+  "#9a9478",
+  "#bbaf71",
+  "#e2cb5c",
+  "#fdea45",
+];
 const reversed = (colours: readonly string[]) => [...colours].reverse();
 /** Color of negligible values on a dark page, where ColorBrewer's would be the brightest. */
 const NIGHT = "#1f242e";
@@ -104,4 +113,5 @@ export class DivergingScale {
 }
 
 /** A color bar as CSS. @param css color at 0 to 1 */
-export const barOf = (css: (t: number) => string): string => `linear-gradient(to right, ${quantize(css, 17).join()})`;
+export const barOf = (css: (t: number) => string): string =>
+  `linear-gradient(to right, ${Array.from({ length: 17 }, (_, at) => css(at / 16)).join()})`;

@@ -13,6 +13,8 @@ export interface NotePlace {
   served: boolean;
   /** the page has the recipe's controls: residual, heads, layers, normalization */
   recipe: boolean;
+  /** the page is in a frame, with few controls; advice then names Python's options */
+  embedded?: boolean;
   /** the page of a generation that also has normalized values */
   normalized?: boolean;
 }
@@ -93,7 +95,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "output-token-answer": OUTPUT_TOKEN,
   "output-token-of-word": {
     applies: ({ ownToken, words }) => ownToken && !words,
-    advice: () => "“Whole words” above merges the tokens of each word.",
+    advice: ({ embedded }) => (embedded ? "" : "“Whole words” above merges the tokens of each word."),
   },
   "attention-sink": {
     applies: ({ asWritten, ownToken, methods }) => asWritten && ownToken && !methods.every(isScore),

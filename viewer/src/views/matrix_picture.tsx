@@ -1,7 +1,5 @@
 // A zoomable matrix of all pairs, of a layer or a head: cells on canvas, labels (where they fit) as text around it.
-import { select, type Selection as Selected } from "d3-selection";
-import { zoom, zoomIdentity, type D3ZoomEvent, type ZoomBehavior, type ZoomTransform } from "d3-zoom";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Signal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { walkWithKeys, type Cell } from "../components/arrow_keys";
@@ -11,12 +9,11 @@ import { useViewer, type Viewer } from "../context";
 import { format, shorten } from "../report/text";
 import { printing } from "../theme";
 import { Marks, Names } from "./matrix_marks";
-import { frameOf, Place, type Frame } from "./matrix_place";
+import { frameOf, Place } from "./matrix_place";
 import { paint, useDrawing, type Block } from "./matrix_raster";
 import { Sheet, useWidth, widest, ZoomButtons } from "./picture";
+import { useZoom, zoomIdentity, ZOOMS, type ZoomTransform } from "./zoom";
 import "../styles/pictures.css";
-
-type Selection<Element extends SVGSVGElement> = Selected<Element, unknown, null, undefined>;
 
 export interface MatrixPictureProps {
   id: string;
@@ -31,55 +28,6 @@ export interface MatrixPictureProps {
   most?: number;
   /** whether values above the scale have a corner mark, for the legend */
   marking: Signal<boolean>;
-}
-
-/** Zooms an element with wheel, fingers and buttons. @param width on the screen; a new one resets the zoom */
-function useZoom(
-  svg: RefObject<SVGSVGElement>,
-  { margin, head, cell, height, plot, n, rows }: Frame,
-  [zoomed, setTransform]: [ZoomTransform, (transform: ZoomTransform) => void],
-  width: number,
-) {
-  const behaviour = useRef<ZoomBehavior<SVGSVGElement, unknown> | null>(null);
-  useLayoutEffect(() => {
-    if (!svg.current) return;
-    const element = svg.current;
-    const extent: [[number, number], [number, number]] = [
-      [margin, head],
-      [margin + plot.width, head + plot.height],
-    ];
-    const zooming = zoom<SVGSVGElement, unknown>()
-      .extent(extent)
-      .translateExtent(extent)
-      .scaleExtent([1, Math.max(2, (56 * unit()) / Math.min(cell, height))])
-      .filter((event: Event) => {
-        const scaled = (behaviour.current && element.classList.contains("zoomed")) ?? false;
-        // The page scrolls over a picture that is neither focused nor zoomed.
-        if (event instanceof WheelEvent)
-          return event.ctrlKey || event.metaKey || scaled || document.activeElement === element;
-        if (event instanceof MouseEvent) return event.button === 0 && scaled;
-        return scaled || (event as TouchEvent).touches?.length === 2;
-      })
-      .on("zoom", (event: D3ZoomEvent<SVGSVGElement, unknown>) => setTransform(event.transform));
-    behaviour.current = zooming;
-    const selection = select(element);
-    selection.call(zooming).on("dblclick.zoom", null);
-    return () => {
-      selection.on(".zoom", null);
-    };
-  }, [svg.current, margin, head, plot.width, plot.height]);
-  const act = (does: (zooming: ZoomBehavior<SVGSVGElement, unknown>, on: Selection<SVGSVGElement>) => void) => {
-    if (svg.current && behaviour.current) does(behaviour.current, select(svg.current));
-  };
-  const whole = () => act((zooming, on) => zooming.transform(on, zoomIdentity));
-  // A new report or width resets the zoom.
-  useEffect(whole, [n, rows, width]);
-  return {
-    zoomed: zoomed.k > 1,
-    whole,
-    zoomBy: (factor: number, at?: [number, number]) => act((zooming, on) => zooming.scaleBy(on, factor, at)),
-    bring: (x: number, y: number) => act((zooming, on) => zooming.translateTo(on, x, y)),
-  };
 }
 
 export function MatrixPicture(props: MatrixPictureProps) {
@@ -130,7 +78,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
             viewBox={`0 0 ${size.width} ${size.height}`}
             role="application"
             tabindex={0}
-            aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token, plus and minus zoom.`}
+            aria-label={`${rows} output tokens by ${n} input tokens. Arrow keys read values, Enter chooses the output token${ZOOMS ? ", plus and minus zoom" : ""}.`}
             {...handlers(viewer, { ...props, block }, place, { ...zooming, zoomBy })}
           >
             <Names place={place} labels={labels} outputs={outputs} />
@@ -138,7 +86,7 @@ export function MatrixPicture(props: MatrixPictureProps) {
           </svg>
         </div>
       )}
-      <ZoomButtons zoomBy={zoomBy} whole={whole} zoomed={zoomed} id={id} />
+      {ZOOMS && <ZoomButtons zoomBy={zoomBy} whole={whole} zoomed={zoomed} id={id} />}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // The report's notes about what is shown.
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
+import { isEmbedded } from "../embedding";
 import type { Method } from "../report/document";
 import { isOfDegenerateFlow, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { GenerationReport } from "../report/generation_report";
@@ -19,6 +20,7 @@ export function notesShown(viewer: Viewer): ShownNote[] {
   const { choices } = state;
   const methods = methodsShown(viewer);
   const merged = report instanceof WordReport;
+  const embedded = isEmbedded(document.documentElement);
   const place: NotePlace = {
     methods,
     // Words merged in the page have other values than the tokens that the notes are about.
@@ -26,8 +28,9 @@ export function notesShown(viewer: Viewer): ShownNote[] {
     ownToken: report.document.generation !== undefined || choices.token.value === report.document.output_token,
     words: report.ofWords,
     served: askServer.value !== null || state.served,
-    recipe: report.hasGraph || report.hasHeads,
-    normalized: report instanceof GenerationReport && report.hasNormalized("rollout"),
+    recipe: !embedded && (report.hasGraph || report.hasHeads),
+    embedded,
+    normalized: !embedded && report instanceof GenerationReport && report.hasNormalized("rollout"),
   };
   const answers = methods.flatMap((method) => {
     const result = explanation.value.result(method, choices.layer.value, choices.token.value);
