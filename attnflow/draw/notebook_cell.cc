@@ -111,7 +111,7 @@ std::vector<std::byte> packed_page(const Report& report) {
   return internal::zlib_compress(std::as_bytes(std::span(page)));
 }
 
-// What the frame shows beyond the answer.
+// The frame's contents beyond the answer.
 std::string views_of(const Report& report) {
   if (report.generation) return "every generated token, layers, all tokens, ranking";
   return fmt::format("layers, other output tokens, full matrix, graph, {}ranking",

@@ -34,7 +34,7 @@ std::string class_name(const std::string& label) {
 
 using Naming = std::string (*)(const std::string& label);
 
-// What is predicted at the output token. Each part may be missing.
+// The prediction at the output token. Each part may be missing.
 struct Predicted {
   const ReportPrediction* prediction = nullptr;
   const ReportTarget* target = nullptr;
@@ -80,7 +80,7 @@ std::string other_choices(const Report& report, const std::vector<ReportChoice>&
   return internal::listed(std::move(names));
 }
 
-// What the target is compared with.
+// The outputs that the target is compared with.
 std::string contrast_words(const Report& report, const ReportAgainst& against, const ReportPrediction* prediction,
                            const std::string& label, Naming name) {
   if (against.index) return name(against.label);

@@ -105,7 +105,7 @@ std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes
 // The number of tokens (or words) that the model was given: without the one that stands for their mean.
 std::size_t input_size(const Report& report);
 
-// What the target's value is: "logit", "logit difference", "cosine similarity".
+// The quantity of the target's value: "logit", "logit difference", "cosine similarity".
 std::string target_quantity(const ReportTarget& target);
 // 'relevance for the next token "his" rather than "her"', "contributions (value zeroing), residual 0.5": the layers'
 // matrices, for mixings other than attention.

@@ -29,7 +29,7 @@ namespace nb = nanobind;
 using GivenSample =
     std::tuple<std::string, std::optional<std::string>, std::optional<std::string>, std::string, std::string>;
 
-// What the table of settings does not hold.
+// Options beside the table of settings.
 struct GivenEvaluation {
   std::vector<std::string> mixings;
   std::vector<std::string> scores;

@@ -65,7 +65,7 @@ interface EmbeddedProps {
 function Embedded({ viewer, class: kind, views, first, controls }: EmbeddedProps) {
   const page = useRef<HTMLDivElement>(null);
   const names = Object.keys(views);
-  // What the answer around the frame does not show.
+  // The parts that the answer around the frame does not show.
   const chosen = useSignal(names.find((name) => name === first) ?? names[0]);
   // Another method may lack this view.
   const view = chosen.value in views ? chosen.value : names[0];

@@ -1,4 +1,4 @@
-// What a page says first: the prediction and its contrast, and the map that it opens on.
+// A page's first sentences: the prediction and its contrast, and the map that it opens on.
 import { expect, test } from "vitest";
 import { Explanation } from "../src/explanation";
 import { bestChecked, choiceWords, contrastOfToken, contrastWords, headlinePercent } from "../src/report/answer";

@@ -110,7 +110,7 @@ test("the strongest path to each token is the best of all paths, and the tokens 
   const [output, layer] = [4, shape.layer];
   const { arcs, masses } = finish(graphArcs({ ...shape, outputToken: output, floor: 0, most: 10_000 }));
   if (!masses) throw new Error("expected the nodes' masses");
-  // What passes an arc, divided by what its upper node holds, is the arc's factor.
+  // The amount that passes an arc, divided by the amount that its upper node holds, is the arc's factor.
   const factor = new Map(
     arcs.map((arc) => [`${arc.layer} ${arc.from} ${arc.to}`, arc.weight / masses[layer - arc.layer][arc.from]]),
   );

@@ -35,7 +35,7 @@ struct Block {
   }
 };
 
-// What is replaced for a patch.
+// The patches that are replaced for one patch.
 struct PatchBlocks {
   Block alone;
   std::vector<Block> around;  // the patch and some of its neighbors

@@ -132,7 +132,7 @@ class Check {
     for (const std::size_t p : some) summarize_drop(result_.places[places_[p]], result_.value);
   }
 
-  // Of places_.
+  // For each of places_.
   std::vector<std::size_t> contested() const {
     const std::vector<bool> may = may_decide(result_);
     std::vector<std::size_t> found;

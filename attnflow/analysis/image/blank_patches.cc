@@ -70,7 +70,7 @@ class SpreadColors {
     return means;
   }
 
-  // Of the eight around it that are known; empty if none is.
+  // The known ones among the eight around it; may be empty.
   std::vector<float> mean_of_neighbors(std::size_t patch) const {
     const std::size_t row = patch / grid_.columns;
     const std::size_t column = patch % grid_.columns;

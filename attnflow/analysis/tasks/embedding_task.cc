@@ -144,7 +144,7 @@ class EmbeddingTask final : public TextTask {
     return asked().model.run(text_input(encoding), &sink).logits;
   }
 
-  // Of length 1.
+  // The embedding divided by its length.
   std::vector<double> unit(const Tensor<float>& embedding) const {
     std::vector<double> found(embedding.span().begin(), embedding.span().end());
     const double length = std::sqrt(product(found, found));

@@ -1,13 +1,13 @@
-// What a page says first: the prediction, what the model chose it over, and the map that the check agrees with best. A
+// A page's first sentences: the prediction, what the model chose it over, and the map that the check agrees with best. A
 // document's `answer` has all of that for its own output token, in the words of figures and tables
 // (attnflow/report/report_answer.h). This is for documents without it, and for the other tokens of a generation.
 import { isScore, type Check, type GeneratedToken, type MapCheck, type Method, type Target } from "./document";
 import { percentage } from "./text";
 
-/** Of the alternatives, so many are named; the others are counted. */
+/** So many alternatives are named; the others are counted. */
 const MOST_NAMED = 3;
 
-/** What a prediction is compared with: its strongest alternatives, and how many more there are. */
+/** The strongest alternatives to a prediction, and how many more there are. */
 export interface Contrast {
   named: readonly string[];
   /** null: some, but how many is not known */
@@ -41,7 +41,7 @@ export function alternatives(token: GeneratedToken) {
   return { choices, chosen };
 }
 
-/** What a generated token was chosen over: its target's contrast, else the choices beside it. */
+/** The alternatives to a generated token: its target's contrast, else the choices beside it. */
 export function contrastOfToken(token: GeneratedToken): Contrast | null {
   if (token.target) return contrastOf(token.target);
   const { choices, chosen } = alternatives(token);

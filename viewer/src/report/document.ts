@@ -217,7 +217,7 @@ export interface Verdict {
   text: string;
 }
 
-/** What is said first: the prediction, and the map that the check agrees with best. */
+/** The first sentences: the prediction, and the map that the check agrees with best. */
 export interface AnswerFields {
   /** "“Angie”, 63%, rather than “the”, “her”, “a” and 7 others" */
   headline: string;

@@ -23,14 +23,14 @@ interface Step {
   map?: string;
 }
 
-/** What a step refers to: the report, the token without which the prediction falls most, and the maps judged so far. */
+/** The things a step refers to: the report, the token without which the prediction falls most, and the maps judged so far. */
 interface Found {
   viewer: Viewer;
   decisive: number;
   judged: ReadonlyMap<string, Judged>;
 }
 
-/** What a map ranked first, and whether that token decides. */
+/** The token that a map ranked first, and whether it decides. */
 interface Judged {
   label: string;
   right: boolean;
@@ -150,7 +150,7 @@ function firstTokens(viewer: Viewer, method: Method): number[] {
   return ranking.filter(({ rank }) => rank === 1).map(({ token }) => token);
 }
 
-/** What the check says of a map. */
+/** The check's verdict on a map. */
 function judgedOf(viewer: Viewer, method: Method, decisive: number): Judged | null {
   const map = viewer.report.document.check?.maps.find((one) => one.method === method);
   if (!map) return null;

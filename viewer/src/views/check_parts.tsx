@@ -1,4 +1,4 @@
-// What the check's row of a text and its map of a picture have in common.
+// Parts that the check's row of a text and its map of a picture share.
 import type { ComponentChildren } from "preact";
 import { barOf, DivergingScale } from "../color/scale";
 import { Own } from "../components/own_text";
@@ -60,7 +60,7 @@ interface ReplacedProps {
   children: ComponentChildren;
 }
 
-/** What stood in for a token or patch, and what the model then said. */
+/** The replacements of a token or patch, and the model's answers with them. */
 export function Replaced({ chosen, check, children }: ReplacedProps) {
   const { replacements = [] } = chosen;
   if (replacements.length === 0) {
