@@ -123,7 +123,7 @@ TEST(NotebookCell, BeginsWithTheAnswerAndUnpacksToThePage) {
   test::expect_parts(page, {"<html data-embed", "content=\"default-src 'none'; script-src 'sha256-"});
   const Report read = report_from_json(document_in(page));
   EXPECT_EQ(read.input.text, report.input.text);
-  ASSERT_EQ(read.notes.size(), 1U);
+  ASSERT_FALSE(read.notes.empty());  // others say what was left out to save space
   EXPECT_EQ(read.notes.front().advice, "mixing=\"attention\" shows the paper's attention.");
   EXPECT_EQ(notebook_cell(report, "attnflow-1"), cell);
 }
