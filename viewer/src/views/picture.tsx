@@ -26,7 +26,7 @@ export function useRoom(element: RefObject<HTMLElement>): { width: number; heigh
 /** The element's width; on paper, the page's. */
 export function useWidth(element: RefObject<HTMLElement>): number {
   const { width } = useRoom(element);
-  return printing.value && width > 0 ? PAPER : width;
+  return printing.value ? PAPER : width;
 }
 
 /** The width of the widest label; only the longest are measured. */
