@@ -286,6 +286,12 @@ std::optional<AnswerRow> attention_row(const Report& report) {
   return row;
 }
 
+std::string sink_words(const Report& report, const AnswerRow& row) {
+  if (!row.first_aside) return "";
+  return fmt::format("; {}, an attention sink, holds {}", in_quotes(display_text(report.input, 0)),
+                     internal::short_number(row.values.front()));
+}
+
 std::string top_tokens_line(const Report& report, const AnswerRow& row) {
   constexpr std::size_t kMost = 8;
   const std::vector<InputToken>& tokens = report.input.tokens;
@@ -303,11 +309,7 @@ std::string top_tokens_line(const Report& report, const AnswerRow& row) {
   for (const std::size_t j : ranked) {
     shown.push_back(in_quotes(display_text(report.input, j)) + " " + internal::short_number(row.values[j]));
   }
-  const std::string sink =
-      row.first_aside ? fmt::format("; {}, an attention sink, holds {}", in_quotes(display_text(report.input, 0)),
-                                    internal::short_number(row.values.front()))
-                      : "";
-  return fmt::format("{}: {}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "", sink);
+  return fmt::format("{}: {}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "", sink_words(report, row));
 }
 
 ReportAnswer report_answer(const Report& report, std::optional<Method> map) {

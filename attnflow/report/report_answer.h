@@ -68,6 +68,8 @@ AnswerRow answer_row(const Report& report, Method method);
 // The paper's rollout over attention, unless the best map is over attention itself; nothing if the report has none.
 std::optional<AnswerRow> attention_row(const Report& report);
 
+// "; “The”, an attention sink, holds 0.98", or "": why a row's first token is set aside.
+std::string sink_words(const Report& report, const AnswerRow& row);
 // "flow over relevance: “Angie” 0.42, “the” 0.11, ...": the row's largest values; special tokens and zeros are left
 // out, and an attention sink is named after them.
 std::string top_tokens_line(const Report& report, const AnswerRow& row);

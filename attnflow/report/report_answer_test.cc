@@ -252,6 +252,12 @@ TEST(AttentionRow, SetsASinkAside) {
   EXPECT_FALSE(attention_row(report)->first_aside);
   report.model.causal = true;
   EXPECT_TRUE(attention_row(report)->first_aside);
+  const AnswerRow row = *attention_row(report);
+  EXPECT_EQ(top_tokens_line(report, row),
+            "rollout over attention: \u201cThe\u201d 0.2, \u201ccats\u201d 0.1; \u201c[CLS]\u201d, an attention sink, "
+            "holds 0.6");
+  test::expect_parts(terminal_table(report, {.width = 120, .color = true}),
+                     {"rollout over attention; \u201c[CLS]\u201d, an attention sink, holds 0.6:"});
   report.attention_rollout(0, 0) = 0.4;  // no more than twice the next
   EXPECT_FALSE(attention_row(report)->first_aside);
 }

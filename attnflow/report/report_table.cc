@@ -154,8 +154,8 @@ class TableWriter {
       if (check != nullptr) paragraph(said(internal::drops_line(report_, *check)));
       return;
     }
-    paragraph(row.title + (check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "") + ":",
-              kDim);
+    const std::string drops = check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "";
+    paragraph(said(row.title + sink_words(report_, row) + drops + ":"), kDim);
     for (const std::string& line : *painted) out_ += line + "\n";
   }
 

@@ -103,7 +103,7 @@ def tokens_of_a_file(random: Random, runner: Runner) -> None:
     endings = random.sample(ENDINGS, 3)
     names = tuple(f"out{i}{ending}" for i, ending in enumerate(endings))
     arguments = [word for name in names for word in ("-o", name)]
-    view = random.choice(("overview", "graph", "heatmap", "strip", "matrix"))
+    view = random.choice(("answer", "overview", "graph", "heatmap", "strip", "matrix"))
     runner.run("explain", "--attention", "a.npz", "--view", view, *arguments, "--threads", 1, outputs=names)
     printed = runner.run("explain", "--attention", "a.npz", "--threads", 1)
     if printed.code == DONE and (b"\x1b" in printed.out or b"\0" in printed.out):
