@@ -29,13 +29,13 @@ struct MethodQuestion {
   std::string blank;
   // The positions with content, all blanked in the blank input: no special tokens, and not the predicted mask.
   std::vector<std::size_t> content;
-  std::string quantity = {};                 // what the target's value is called; empty: by its kind
-  std::size_t steps = kIntegrationSteps;     // integrated gradients
-  std::size_t threads = 0;                   // of what is not the model's; 0: one per hardware thread
-  CheckWhen check = CheckWhen::kIfCheap;     // of the maps in the report
-  bool is_explained = true;                  // the maps are meant to explain the target, so that more checks are worth it
-  const TextCodec* codec = nullptr;          // of a text: to replace its tokens by others, for the check
-  const ReportImage* grid = nullptr;         // of a picture: to replace its patches, for the check
+  std::string quantity = {};              // what the target's value is called; empty: by its kind
+  std::size_t steps = kIntegrationSteps;  // integrated gradients
+  std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
+  CheckWhen check = CheckWhen::kIfCheap;  // of the maps in the report
+  bool is_explained = true;               // the maps are meant to explain the target, so that more checks are worth it
+  const TextCodec* codec = nullptr;       // of a text: to replace its tokens by others, for the check
+  const ReportImage* grid = nullptr;      // of a picture: to replace its patches, for the check
   std::size_t replacements = kReplacements;  // of each token or patch; 0: it is blanked
   PhaseStart phases = {};                    // blank-out and integrated gradients
   std::stop_token stop_token = {};
