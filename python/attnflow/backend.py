@@ -365,7 +365,7 @@ class Backend:
         """The model with another text."""
         first, pair = (text, None) if isinstance(text, str) else text
         parts = [encode(self.tokenizer, first, pair=pair)]
-        return Backend(self.model, self.tokenizer, parts, self.asked, self.facts, self.own)
+        return Backend(self.model, self.tokenizer, parts, self.asked, self.facts, self.own, self.pooling)
 
     def word_to_ids(self, word: str) -> list[int]:
         return word_to_ids(self.tokenizer, word)

@@ -41,7 +41,10 @@ class Evaluation(Tabular):
 
     def columns(self) -> dict[str, Any]:
         names = ("method", "mixing", "variant", "layer", "mean", "low", "high", "count")
-        return {name: [None if name not in cell else _plain(cell[name]) for cell in self.cells] for name in names}
+        columns: dict[str, Any] = {name: [cell.get(name) for cell in self.cells] for name in names}
+        # Texts, as one of the layers is "mean".
+        columns["layer"] = [None if layer is None else str(layer) for layer in columns["layer"]]
+        return columns
 
     def to_csv(self) -> str:
         """A row for each cell."""
@@ -62,11 +65,6 @@ class Evaluation(Tabular):
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
-
-
-def _plain(value: Any) -> Any:
-    """Layers as texts, as one of them is "mean"."""
-    return value if isinstance(value, str | float) or value is None else str(value)
 
 
 @describes_options("evaluate")
