@@ -104,6 +104,8 @@ async function serve(...options) {
 async function textPictures(browser) {
   const text = page("text", "explain", SENTENCE, "--model", minilm, "--keep-attention", "--output-token", "her");
   const method = (tab, name) => tab.locator(`#methods input[value="${name}"]`).check({ force: true });
+  const answer = page("answer", "explain", "The opposite of hot is", "--model", smollm2);
+  await picture(browser, "viewer-answer", answer, { height: 640 });
   await picture(browser, "viewer-text", text);
   await picture(browser, "viewer-text-dark-narrow", text, { width: 390, height: 844, dark: true });
   await picture(browser, "viewer-matrix", text, { card: "matrix" });
