@@ -215,7 +215,8 @@ test("nothing moves while the page is used", async () => {
     await page.locator("#output-token").selectOption("7");
     await page.waitForTimeout(300);
     const shifts = await page.evaluate(() => window.shifts);
-    assert.ok(shifts < 0.02, `the layout shifted by ${shifts}`);
+    // The verdicts of one output token go with it.
+    assert.ok(shifts < 0.03, `the layout shifted by ${shifts}`);
   });
 });
 
@@ -300,7 +301,7 @@ for (const [file, shows, says, cards] of [
   [
     checkedPage,
     ["#strip", "#check-text", "#check-legend", "#agreement"],
-    /: raw ranks “.+”.* first$/u,
+    /: rollout ranks “.+”.* first$/u,
     ["strip-card", "rank-card", "methods-card"],
   ],
   [

@@ -44,7 +44,7 @@ export function CheckMap() {
     }),
   };
   return (
-    <Card id="check" title="Without each patch" open tools={<Info about="check" place="trust" />} exporter={exporter}>
+    <Card id="check" title="Without each patch" tools={<Info about="check" place="trust" />} exporter={exporter}>
       <div class="check-stage">
         <Stage picture={picture} map={map} scale={scale} token={open.value ?? -1} plain>
           <CheckedPatches
