@@ -23,7 +23,7 @@ const hostOf = (page) => `<!doctype html><title>host</title><p>before</p>
 </script>`;
 
 for (const { kind, of, text, most, views, keys } of [
-  { kind: "a text", of: ["", "short"], text: ".card", most: 320, views: 5, keys: ["1", "2", "3", "d", "?"] },
+  { kind: "a text", of: ["", "short"], text: ".card", most: 400, views: 5, keys: ["1", "2", "3", "d", "?"] },
   {
     kind: "a generation",
     of: ["generation", "usual"],
