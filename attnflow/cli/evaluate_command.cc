@@ -182,7 +182,8 @@ void add_evaluate_command(CLI::App& app) {
   command->footer(
       "Which task?\n  agreement  a model that predicts verb number; the built-in model does, so nothing else is "
       "needed\n  sentiment  a sentiment classifier, with labeled sentences\n  sentences  any other classifier, with "
-      "your own file\n  evidence   a language model or classifier, with texts whose deciding word is known\n  image      "
+      "your own file\n  evidence   a language model or classifier, with texts whose deciding word is known\n  image    "
+      "  "
       "a vision model, with images: which patches does the class depend on?\nSee 'attnflow evaluate TASK --help' for a "
       "task's options, and docs/evaluate.md for a worked example.");
 

@@ -106,7 +106,7 @@ std::string token_html(const PaintedToken& token, const std::string& label, bool
   // A mark has colors of its own where the page around sets no others.
   const std::string style = "padding: 0 2px; color: inherit; " + tint(token.position);
   const char* const element = leads ? "mark" : "span";
-  const std::string text = fmt::format("<{} style=\"{}\">{}</{}>", element, style, label, element);
+  std::string text = fmt::format("<{} style=\"{}\">{}</{}>", element, style, label, element);
   if (!has_drops) return text;
   std::string below;
   if (!token.below.empty()) {

@@ -28,7 +28,7 @@ struct Block {
   std::size_t bottom = 0;
   std::size_t right = 0;
 
-  auto operator<=>(const Block&) const = default;
+  auto operator<=>(const Block&) const = default;  // NOLINT(modernize-use-nullptr): a mistake of clang-tidy 14
 
   PixelBox box(const ImageInfo& info) const {
     return {top * info.patch_height, left * info.patch_width, bottom * info.patch_height, right * info.patch_width};
