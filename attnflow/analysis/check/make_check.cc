@@ -35,13 +35,13 @@ double tokens_of_replacements(const ImageQuestion& question, const std::vector<b
   return patch_check_runs(question, wanted) * static_cast<double>(question.groups.size());
 }
 
-ReplacementCheck check_by_replacement(const TextQuestion& question, const std::vector<bool>& wanted) {
+ReplacementCheck check_places(const TextQuestion& question, const std::vector<bool>& wanted) {
   ReplacementOptions options{.replacements = question.replacements, .stop_token = question.stop_token};
   if (question.phases) options.progress = question.phases("texts with a token replaced");
   return check_by_replacement(replacement_question(question), wanted, options);
 }
 
-ReplacementCheck check_by_replacement(const ImageQuestion& question, const std::vector<bool>& wanted) {
+ReplacementCheck check_places(const ImageQuestion& question, const std::vector<bool>& wanted) {
   return check_patches(question, wanted);
 }
 
@@ -76,7 +76,7 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
     if (most < std::min(kFewestTokens, compared.size())) return std::nullopt;
     chosen = chosen_tokens(report, output_token, compared, most);
   }
-  ReplacementCheck found = check_by_replacement(question, marked(question, chosen));
+  ReplacementCheck found = check_places(question, marked(question, chosen));
   ReportCheck check{.quantity = input.quantity, .value = found.value};
   check.reliability = found.reliability;
   check.left_out = compared.size() - chosen.size();
