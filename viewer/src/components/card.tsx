@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { isEmbedded } from "../embedding";
+import { inFrame } from "../embedding";
 import type { Exporter } from "../export/exporter";
 import { printing } from "../theme";
 import { ExportMenu } from "./export_menu";
@@ -37,7 +37,7 @@ export interface CardProps {
 
 export function Card({ id, title, about, children, open = false, tools, wide = false, exporter }: CardProps) {
   const body = useRef<HTMLDivElement>(null);
-  const folds = !open && !isEmbedded(document.documentElement);
+  const folds = !open && !inFrame();
   const folded = folds && !printing.value && !opened.value.has(id);
   useEffect(() => (body.current && !folded ? keepRoom(body.current) : undefined), [folded]);
   const classes = ["card", wide && "wide", folded && "folded"].filter(Boolean);

@@ -5,7 +5,7 @@ import { CheckControl } from "../components/check_box";
 import { Controls } from "../components/controls";
 import { Select, Slider } from "../components/fields";
 import { MethodChoice } from "../components/method_choice";
-import { isEmbedded } from "../embedding";
+import { inFrame } from "../embedding";
 import type { Method } from "../report/document";
 import type { Span, State } from "../state";
 import { useGeneration, type GenerationViewer } from "./generation_viewer";
@@ -64,7 +64,7 @@ function Steps() {
   const token = state.choices.token.value;
   const playing = state.playing.value;
   const last = report.choosable - 1;
-  const keyed = (words: string, key: string) => (isEmbedded(document.documentElement) ? words : `${words} (${key})`);
+  const keyed = (words: string, key: string) => (inFrame() ? words : `${words} (${key})`);
   return (
     <div class="control steps" role="group" aria-label="Generated token">
       <button

@@ -7,7 +7,7 @@ import { PaintedText } from "../components/painted_text";
 import { Readout } from "../components/readout";
 import { ScoreParts } from "../components/score_parts";
 import { SpecialNote } from "../components/special_note";
-import { isEmbedded } from "../embedding";
+import { inFrame } from "../embedding";
 import { pictureOf } from "../export/element_picture";
 import { excludedOf, SPECIAL } from "../filters";
 import { maskWords, DEGENERATE_WORDS } from "../report/setting_words";
@@ -88,7 +88,7 @@ export function Texts() {
       <Belief />
       <p class="help" id="text-help">
         Click a generated token to explain it, or step with the arrow keys
-        {!isEmbedded(document.documentElement) && " and the space bar"}; Ctrl/⌘-click excludes a token.
+        {!inFrame() && " and the space bar"}; Ctrl/⌘-click excludes a token.
         {viewer.degenerate()?.some((flag) => flag > 0) && ` ° ${DEGENERATE_WORDS}.`}
       </p>
       {settings.mask_columns !== "none" && (

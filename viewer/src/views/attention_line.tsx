@@ -4,7 +4,7 @@ import { firstIsFarAbove } from "../color/ends";
 import { ValueStrip } from "../components/value_strip";
 import { useViewer, type Viewer } from "../context";
 import { Explanation } from "../explanation";
-import { isEmbedded } from "../embedding";
+import { inFrame } from "../embedding";
 import { recipeOf } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
@@ -35,7 +35,7 @@ export function AttentionLine() {
     () => rolloutOverAttention(viewer, paper),
     [viewer, paper, state.choices.method.value, viewer.explanation.value, viewer.output],
   );
-  if (!row || isEmbedded(document.documentElement)) return null;
+  if (!row || inFrame()) return null;
   // Over attention, a decoder's first token takes most, whether or not it does in the map above.
   const sinks = report.model.causal && state.choices.skipSink.value && firstIsFarAbove(row, viewer.output + 1);
   return (

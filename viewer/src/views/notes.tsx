@@ -1,7 +1,7 @@
 // The report's notes about what is shown.
 import { Card } from "../components/card";
 import { useViewer, type Viewer } from "../context";
-import { isEmbedded } from "../embedding";
+import { inFrame } from "../embedding";
 import type { Method } from "../report/document";
 import { isOfDegenerateFlow, isOfValues, notesHere, type NotePlace, type ShownNote } from "../report/notes";
 import { GenerationReport } from "../report/generation_report";
@@ -20,7 +20,7 @@ export function notesShown(viewer: Viewer): ShownNote[] {
   const { choices } = state;
   const methods = methodsShown(viewer);
   const merged = report instanceof WordReport;
-  const embedded = isEmbedded(document.documentElement);
+  const embedded = inFrame();
   const place: NotePlace = {
     methods,
     // Words merged in the page have other values than the tokens that the notes are about.
