@@ -16,6 +16,7 @@
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/attribution/settings.h"
+#include "python/binding/arrays.h"
 #include "python/binding/options.h"
 #include "python/binding/text_model.h"
 #include "python/binding/work.h"
@@ -40,7 +41,7 @@ struct GivenEvaluation {
 };
 
 EvidenceReport evaluate_model(const nb::object& backend, const std::vector<GivenSample>& given,
-                              const GivenEvaluation& asked, const nb::dict& settings,
+                              const GivenEvaluation& asked, const OptionDict& settings,
                               const std::optional<Progress>& progress) {
   EvidenceOptions options;
   options.settings = read_evidence_settings(settings);

@@ -56,7 +56,7 @@ class WholeMessages(unittest.TestCase):
             ),
             (
                 lambda: attnflow.attribute(good, layers=[4]),
-                "layers: expected layers from 1 to 3 (above start_layer 0), found 4",
+                "layers: expected layers from 1 to 3 (above start_layer=0), found 4",
             ),
             (
                 lambda: report.attention,
