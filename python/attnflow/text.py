@@ -327,6 +327,8 @@ def bytes_of(tokenizer: Any, token: int) -> bytes:
     piece = tokenizer.convert_ids_to_tokens(int(token))
     if piece is None:
         return b""
+    if not hasattr(tokenizer, "decode"):
+        return str(piece).encode()
     # After a token of its own, to keep a leading space.
     read = partial(tokenizer.decode, clean_up_tokenization_spaces=False)
     before = read([int(token)])
@@ -346,4 +348,4 @@ def _shown_bytes(spelled: bytes) -> str:
 
 def is_special(tokenizer: Any, token: int) -> bool:
     known = getattr(tokenizer, "added_tokens_decoder", {}).get(int(token))
-    return (known is not None and known.special) or int(token) in tokenizer.all_special_ids
+    return (known is not None and known.special) or int(token) in getattr(tokenizer, "all_special_ids", ())

@@ -129,7 +129,7 @@ def whole_gradient(model: Any, backend: Backend, target: Any, by_rules: bool) ->
             stack.callback(before(first, cut))
         stack.enter_context(captured.seeing())
         output = model(**backend._inputs(input_of(model), [0] * len(IDS)))
-        gradients = torch.autograd.grad(backend._score(output, target), list(leaves.values()))
+        gradients = torch.autograd.grad(backend._score(output, target, by_rules), list(leaves.values()))
     return np.concatenate([gradient[0].numpy() for gradient in gradients])
 
 
@@ -147,7 +147,7 @@ def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
         warnings.simplefilter("ignore")
         try:
             head = head_of(model)
-            if head is None:
+            if head in (None, "embedding"):
                 return Outcome("refused", reason=f"no head: {type(model).__name__}")
             backend = backend_of(model, "relevance", facts)
             target: Any = (
@@ -155,6 +155,7 @@ def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
                 1,
                 [],
                 None if head in ("classification", "answer") else 4 if head == "masked" else len(IDS) - 1,
+                [],
             )
             terms = 0.0 if is_encoder_decoder(model) else terms_error(model, facts)
             worst = 0.0

@@ -178,7 +178,7 @@ class Generate(PackageTest):
 
     def test_shows_itself(self) -> None:
         report = attnflow.generate(self.model, self.tokenizer, PROMPT, tokens=3, ignore_end=True)
-        self.assertIn("<iframe", report._repr_html_())
+        self.assertIn("<details", report._repr_html_())
         self.assertIn("depends most on", str(report))
         frame = report.columns()
         self.assertEqual(len(frame["rollout"]), report.rollout.size)
@@ -209,10 +209,10 @@ class Generate(PackageTest):
             ("system requires chat", {"system": "be short"}),
             ("discard", {"discard": 0.5}),
             ("normalize: expected none or receptive-field", {"normalize": "row"}),
-            ("expected method raw", {"heads": 1, "method": "rollout"}),
+            ('expected method="raw"', {"heads": 1, "method": "rollout"}),
             ("globenc: expected layers with a norm after .* found layer 1 without", {"mixing": "globenc"}),
             (
-                "receptive-field: expected mixing attention, value-zeroing",
+                'normalize="receptive-field": expected mixing="attention", value-zeroing',
                 {"mixing": "alti", "normalize": "receptive-field"},
             ),
             ("temperature: expected a number of at least 0, found -1", {"temperature": -1.0}),

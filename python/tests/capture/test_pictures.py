@@ -79,7 +79,7 @@ class Pictures(PackageTest):
         several: Any = attnflow.explain(model, processor, [PICTURE, picture], check=False)
         self.assertEqual(len(several), 2)
         self.assertIn("<svg", expected.to_svg())
-        self.assertIn("<iframe", expected._repr_html_())
+        self.assertIn("<details", expected._repr_html_())
 
     def test_refuses(self) -> None:
         _, model, processor = self.saved("vit_classification")

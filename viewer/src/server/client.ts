@@ -12,7 +12,7 @@ export interface ServedModel {
   architecture: string;
   layers: number;
   heads: number;
-  head: "masked" | "classification" | "token-classification" | "question-answering" | "causal" | "none";
+  head: "masked" | "classification" | "token-classification" | "question-answering" | "causal" | "embedding" | "none";
   labels: string[];
   max_tokens: number;
   built_in: boolean;

@@ -218,9 +218,11 @@ function MixingField({ question }: { question: Question }) {
   const usual =
     question.task.value === "generation"
       ? "contributions that come with each token (alti)"
-      : model && model.head !== "none"
-        ? "relevance where that is quick"
-        : "attention";
+      : model?.head === "embedding"
+        ? "contributions (alti)"
+        : model && model.head !== "none"
+          ? "relevance where that is quick"
+          : "attention";
   const offered = MIXINGS.filter(({ name }) => model?.mixings.includes(name));
   return (
     <div class="field">

@@ -27,6 +27,8 @@ function purposeOf({ name, kind, head, labels, built_in, chat, mask }: ServedMod
       return "Finds the answer to a question in a second text (under Options)";
     case "causal":
       return chat ? "Answers prompts and continues texts" : "Continues texts";
+    case "embedding":
+      return "Turns texts into vectors";
     case "none":
       return `Encodes ${kind === "image" ? "pictures" : "texts"} and predicts nothing: attention can be shown, but not checked against a prediction`;
   }

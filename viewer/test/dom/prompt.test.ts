@@ -223,7 +223,7 @@ describe("a prompt", () => {
     await generated({ report, steps });
     expect([step(), text("#heading")]).toEqual([
       `1 of ${pieces.length}`,
-      expect.stringMatching(/^“.*”, [\d.]+%(, rather than “.*)?: rollout ranks /u),
+      expect.stringMatching(/^“.*”, [\d.]+%(, rather than “.*)?: rollout ranks /su),
     ]);
     const only = {
       ...report,

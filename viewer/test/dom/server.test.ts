@@ -58,7 +58,7 @@ describe("a text", () => {
       ["against", "is"],
     ])
       await fill(`#ask-${field}`, words);
-    expect(texts("#ask-mixing option")[0]).toMatch(/^auto: attention$/);
+    expect(texts("#ask-mixing option")[0]).toMatch(/^auto: relevance where that is quick$/);
     await click('#ask-scores input[value="attnlrp"]');
     await explain();
     await answered();
