@@ -449,11 +449,11 @@ class Explain(PackageTest):
                 model = model_of(name)
                 most = 64 - model.embeddings.position_embeddings.padding_idx - 1
                 report = explain(model, Plain(most), "a", method="rollout")
-                self.assertEqual(len(report.tokens), most)
+                self.assertEqual(len(report.tokens), most + 1)  # and their mean
                 with self.assertRaisesRegex(attnflow.Error, f"at most {most} tokens") as caught:
                     explain(model, Plain(most + 1), "a")
                 self.assertEqual(caught.exception.kind, "input_too_long")
-        self.assertEqual(len(explain(model_of("bert"), Plain(64), "a", method="rollout").tokens), 64)
+        self.assertEqual(len(explain(model_of("bert"), Plain(64), "a", method="rollout").tokens), 65)
         texts: list[Any] = [3, None, ["a", None], [True]]
         for text in texts:
             with self.subTest(text=text), self.assertRaisesRegex(attnflow.Error, "expected a text, a tuple of two"):
