@@ -21,7 +21,16 @@ class ExplainTest(CommandTest):
     def test_no_model_is_needed(self):
         done = self.run_program("explain", TEXT)
         self.assertTrue(done.stdout.startswith("singular, 99.9%, rather than plural\n"), done.stdout)
-        for words in ("agreement (", "Prediction: ", "singular ", "plural ", "raw, layer ", "rollout, ", "flow, ", "cabinet"):
+        for words in (
+            "agreement (",
+            "Prediction: ",
+            "singular ",
+            "plural ",
+            "raw, layer ",
+            "rollout, ",
+            "flow, ",
+            "cabinet",
+        ):
             self.assertIn(words, done.stdout)
         # The table already names the model.
         self.assertNotIn("agreement", done.stderr)
