@@ -27,7 +27,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"text": "a key is on the table", "evidence": "table"},
     ],
 }
-OPTIONS = {"method": "raw,rollout,flow", "mixing": "attention,relevance"}
+OPTIONS: dict[str, Any] = {"method": "raw,rollout,flow", "mixing": "attention,relevance"}
 
 
 class EvaluationTest(PackageTest):
@@ -73,7 +73,7 @@ class EvaluationTest(PackageTest):
 
     def test_refuses_what_it_cannot_read(self) -> None:
         model, tokenizer = loaded("bert_classification")
-        for samples, words in (
+        refused: list[tuple[Any, str]] = [
             ([], "expected at least one text"),
             ({"text": "a"}, "expected a list of mappings"),
             (["the key"], r"samples\[0\]: expected a mapping"),
@@ -81,7 +81,8 @@ class EvaluationTest(PackageTest):
             ([{"text": "the key", "evidence": "key", "label": 1}], "found 'label'"),
             ([{"text": "the key", "evidence": "dog"}], "does not occur"),
             ([{"text": "the key", "evidence": "key", "good": "nothing"}], "classes"),
-        ):
+        ]
+        for samples, words in refused:
             with self.subTest(words=words), self.assertRaisesRegex(attnflow.Error, words):
                 attnflow.evaluate(model, tokenizer, samples)
         with self.assertRaisesRegex(attnflow.Error, "did you mean attention"):

@@ -326,6 +326,7 @@ class Embeddings(PackageTest):
             with np.load(self.folder / "out.npz") as expected:
                 for name in ("raw", "rollout", "flow"):
                     np.testing.assert_allclose(getattr(report, name), expected[name], atol=1e-5)
+        assert report.target is not None
         self.assertEqual(report.target.kind, "embedding")
 
     def test_a_sentence_transformer_says_how_it_pools(self) -> None:
@@ -347,6 +348,7 @@ class Embeddings(PackageTest):
         )
         report = attnflow.explain(self.model, self.tokenizer, self.TEXT, target="the table", against="sara")
         value = torch.cosine_similarity(own, near, dim=0) - torch.cosine_similarity(own, far, dim=0)
+        assert report.target is not None and report.check is not None
         self.assertEqual(report.target.kind, "similarity")
         self.assertAlmostEqual(report.target.value, float(value), places=5)
         self.assertAlmostEqual(report.check.value, float(value), places=5)
