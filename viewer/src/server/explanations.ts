@@ -103,7 +103,7 @@ export class Explanations {
   private show(report: Report, asked: Asked, wanted: WantedPicture | null = null) {
     const before = this.results.viewerOf("text" in asked ? "text" : "image");
     const viewer = new Viewer(report);
-    // What the reader chose is kept if the new report supports it; else the page opens on the map that is best for it.
+    // The reader's choices stay where the new report supports them; else the page opens on the map that is best for it.
     if (before) {
       const { method, palette, ownScale } = before.state.choices;
       const chosen = method.value !== before.report.leadingMethod;
