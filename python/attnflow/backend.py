@@ -307,10 +307,6 @@ class Backend:
     def tokens(self) -> list[tuple[int, str, bool, int]]:
         return [token for part in self.parts for token in _tokens(part)]
 
-    def tokens_of(self, text: str) -> list[tuple[int, str, bool, int]]:
-        """Those of another text."""
-        return _tokens(encode(self.tokenizer, text))
-
     @property
     def texts(self) -> list[Any]:
         texts = [text for part in self.parts for text in part.texts]

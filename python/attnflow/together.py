@@ -27,7 +27,7 @@ _SHORTEST = 0.6
 # These run the model or change the tokenizer.
 _ASKED = {
     *("run", "attention_gradients", "input_gradient", "logits_of_each"),
-    *("has_terms", "prepare_gradients", "word_to_ids", "tokens_of"),
+    *("has_terms", "prepare_gradients", "word_to_ids", "read"),
 }
 # A pass answers these for several texts.
 _OF_EACH = {"run", "attention_gradients"}

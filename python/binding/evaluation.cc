@@ -56,7 +56,7 @@ EvidenceReport evaluate_model(const nb::object& backend, const std::vector<Given
   for (const auto& [text, good, bad, evidence, swap] : given) {
     samples.push_back({.prefix = text, .good = good, .bad = bad, .evidence = evidence, .swap = swap});
   }
-  const ReadingCodec codec(backend);
+  const PythonCodec codec(backend);
   const ExplainOptions rows;
   EvidenceReport report;
   run_without_lock(

@@ -282,20 +282,14 @@ PythonCodec::PythonCodec(nb::object backend) : backend_(std::move(backend)) {
   source_ = field<std::string>(backend_, "tokenizer_name");
 }
 
-Encoding PythonCodec::encode(std::string_view text, const std::optional<std::string>& /*pair*/,
+Encoding PythonCodec::encode(std::string_view text, const std::optional<std::string>& pair,
                              const EncodeOptions& /*options*/) const {
   if (text == text_) return encoding_;
-  const nb::gil_scoped_acquire acquired;
-  return encoding_of(nb::cast<std::vector<GivenToken>>(backend_.attr("tokens_of")(python_text(text))), {});
-}
-
-Encoding ReadingCodec::encode(std::string_view text, const std::optional<std::string>& pair,
-                              const EncodeOptions& /*options*/) const {
   const nb::gil_scoped_acquire acquired;
   nb::object given = python_text(text);
   if (pair) given = nb::make_tuple(given, python_text(*pair));
   try {
-    const nb::object read = backend().attr("read")(given);
+    const nb::object read = backend_.attr("read")(given);
     return encoding_of(field<std::vector<GivenToken>>(read, "tokens"), field<std::vector<GivenText>>(read, "texts"));
   } catch (nb::python_error& error) {
     throw_own_error(error);

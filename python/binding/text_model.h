@@ -52,9 +52,6 @@ class PythonCodec : public TextCodec {
   const std::string& text() const { return text_; }
   const std::optional<std::string>& pair() const { return pair_; }
 
- protected:
-  const nanobind::object& backend() const { return backend_; }
-
  private:
   nanobind::object backend_;
   Encoding encoding_;
@@ -67,14 +64,6 @@ class PythonCodec : public TextCodec {
   std::unordered_set<std::int64_t> specials_;
   std::unordered_set<std::int64_t> ends_;
   std::string source_;
-};
-
-// A tokenizer that reads any text.
-class ReadingCodec final : public PythonCodec {
- public:
-  using PythonCodec::PythonCodec;
-  Encoding encode(std::string_view text, const std::optional<std::string>& pair,
-                  const EncodeOptions& options) const override;
 };
 
 // Python's object. Every call runs on the thread that called Python's function, with the interpreter's lock
