@@ -148,7 +148,7 @@ std::string joint_layers_text(const Note& note) {
 std::string system_turn_text(const Note& note) {
   const std::string& turn = text_in(note, "turn");
   return fmt::format("The model's chat template begins with a system turn of its own{}.",
-                     turn.empty() ? "" : ", \"" + turn + '"');
+                     turn.empty() ? "" : ", \u201c" + turn + "\u201d");
 }
 
 // "layer 4", "layers 4-6 and 9", or the number of layers if that list would be long; `layers` is increasing.
@@ -213,7 +213,7 @@ std::string not_the_answer_text(const Note& note) {
 std::string negative_relevance_text(const Note& note) {
   const NoteValue* const target = note.find("target");
   return fmt::format("{:.0f}% of the relevance argues against {} and is hidden.", 100.0 * share_in(note, "share"),
-                     target == nullptr ? "the target" : fmt::format("\"{}\"", std::get<std::string>(*target)));
+                     target == nullptr ? "the target" : fmt::format("\u201c{}\u201d", std::get<std::string>(*target)));
 }
 
 std::string array_name(const std::string& array) {
@@ -287,15 +287,17 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "The model has no class token, so the output token is the patch in the middle, {patch}.",
      "--output-token ROW,COLUMN, counted from 0, chooses another."},
     {Code::kOutputTokenSurest, "output-token-surest", "token",
-     "The model classifies each token; the output token is the one of whose class it is most certain, \"{token}\".",
+     "The model classifies each token; the output token is the one of whose class it is most certain, "
+     "\u201c{token}\u201d.",
      "--output-token chooses another."},
     {Code::kNoAnswer, "no-answer", "probability",
      "The model's most probable answer is that the second text has none ({probability:%})."},
     {Code::kOutputTokenAnswer, "output-token-answer", "token",
-     "The model answers with a span of the second text; the output token is the first of the answer, \"{token}\".",
+     "The model answers with a span of the second text; the output token is the first of the answer, "
+     "\u201c{token}\u201d.",
      "--output-token chooses another."},
     {Code::kOutputTokenOfWord, "output-token-of-word", "word tokens position",
-     "\"{word}\" is {tokens} tokens; the output token is the last of them, at position {position}.",
+     "\u201c{word}\u201d is {tokens} tokens; the output token is the last of them, at position {position}.",
      "--words merges the tokens of each word."},
     {Code::kTargetFirstToken, "target-first-token", "option word tokens token",
      "--{option} {word} is {tokens} tokens; the model predicts one at a time, so only the first, '{token}', is "

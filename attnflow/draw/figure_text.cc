@@ -147,9 +147,9 @@ std::string settings_line(const ReportModel& model, const Settings& settings, co
   if (of_attention) {
     add(fmt::format("residual {}", short_number(settings.residual)));
   } else if (!aggregates) {
-    add(clean_text(target_title(target, {"\u201c", "\u201d"})));
+    add(clean_text(target_title(target)));
   } else {
-    add(clean_text(mixing_title(settings, target, {"\u201c", "\u201d"})));
+    add(clean_text(mixing_title(settings, target)));
   }
   if (settings.start_layer > 0) add(fmt::format("down to layer {}", settings.start_layer));
   if (settings.discard > 0.0) add(fmt::format("smallest {:.3g}% discarded", 100.0 * settings.discard));

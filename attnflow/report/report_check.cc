@@ -156,11 +156,6 @@ std::vector<CheckedToken> by_drop(const ReportCheck& check) {
   return sorted;
 }
 
-// A fall or a rise, and its standard error if known.
-std::string size_of(const CheckedToken& token) {
-  return amount(std::abs(token.drop)) + (token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "");
-}
-
 std::string title_of(const Report& report, const MapCheck& map) {
   const std::optional<std::size_t> layer = map.layer ? layer_index(report, *map.layer) : std::nullopt;
   if (layer) return method_title(report, map.method, *layer);
@@ -190,8 +185,8 @@ CheckWords check_words(const Report& report) {
   const ReportCheck& check = *report.check;
   words.summary = fmt::format("Check: {}.", how_checked(report, check));
   words.key = fmt::format(
-      "top {0}: \"right\" from half of the largest fall, else the {0} that decides. Order: \"agrees\" from a rank "
-      "correlation with the falls of {1}, \"agrees in part\" from {2}",
+      "top {0}: \u201cright\u201d from half of the largest fall, else the {0} that decides. Order: "
+      "\u201cagrees\u201d from a rank correlation with the falls of {1}, \u201cagrees in part\u201d from {2}",
       unit_of(report), figures::kStrongAgreement, figures::kWeakAgreement);
   if (check.reliability) {
     words.key += fmt::format(", of the most that the check's reliability ({:.2f}) allows", *check.reliability);
@@ -222,42 +217,43 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
   };
   const char* const unit = unit_of(report);
   const std::string quantity = clean_line(check.quantity);
-  const auto change = [&](const CheckedToken& token) {
-    if (token.drop == 0.0) return std::string("does not change");
-    return fmt::format("{} by {}", token.drop > 0.0 ? "falls" : "rises", size_of(token));
+  const std::string before = with_minus_signs(amount(check.value));
+  const auto change = [&](const CheckedToken& token, const std::string& from) {
+    const std::string after = with_minus_signs(amount(check.value - token.drop));
+    if (after == before) return "stays at " + before;
+    const std::string error = token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "";
+    return fmt::format("{}{} to {}{}", token.drop > 0.0 ? "falls" : "rises", from, after, error);
   };
+  // "without “key”, the logit difference falls from 6.75 to 4.95 ± 1.7", and then "without “to”, it falls to 5.5 ± 1"
+  const auto first_change = [&](const char* without, const CheckedToken& token) {
+    return fmt::format("{} {}, the {} {}", without, name(token.token), quantity, change(token, " from " + before));
+  };
+  const auto other_change = [&](const CheckedToken& token) { return "it " + change(token, ""); };
   MapWords words;
   words.level = level_of(verdict);
   words.top_level = level_of(verdict.top);
   words.order_level = level_of(verdict.order);
-  const auto without_first = [&](const char* without) {
-    return first == nullptr ? std::string()
-                            : fmt::format("{} {}, the {} {}", without, name(map.first_token), quantity, change(*first));
-  };
   switch (verdict.top) {
     case Top::kRight:
-      words.effect = fmt::format("Right top {}: {}, from {}", unit, without_first("without"),
-                                 with_minus_signs(amount(check.value)));
-      if (largest != nullptr && largest != first) {
-        words.effect += fmt::format("; without {} it {}", name(largest->token), change(*largest));
-      }
+      words.effect = fmt::format("The top-ranked {} is right: {}", unit, first_change("without", *first));
+      if (largest != first)
+        words.effect += fmt::format("; without {}, {}", name(largest->token), other_change(*largest));
       break;
     case Top::kUnsure:
-      words.effect = fmt::format("Top {} unsure: {}; without {} it {}", unit, without_first("without"),
-                                 name(largest->token), change(*largest));
+      words.effect = fmt::format("The top-ranked {} may be right: {}; without {}, {}", unit,
+                                 first_change("without", *first), name(largest->token), other_change(*largest));
       break;
     case Top::kWrong:
-      words.effect =
-          fmt::format("Another {} decides: without {}, the {} {}; without {}, which this map ranks first, it {}", unit,
-                      name(largest->token), quantity, change(*largest), name(map.first_token), change(*first));
+      words.effect = fmt::format("Another {} decides: {}; without {}, which this map ranks first, {}", unit,
+                                 first_change("without", *largest), name(map.first_token), other_change(*first));
       break;
     case Top::kUnknown:
       if (largest == nullptr) {  // an older report
-        words.effect = without_first("Without");
+        words.effect = first == nullptr ? "" : first_change("Without", *first);
         break;
       }
       words.effect = fmt::format("No single {} decides: the {} ({}) does not clearly fall without any of them", unit,
-                                 quantity, with_minus_signs(amount(check.value)));
+                                 quantity, before);
       break;
   }
   words.effect += '.';

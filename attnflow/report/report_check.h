@@ -40,7 +40,7 @@ struct MapWords {
   std::string level;        // of both answers: "strong", "weak", "none"; "unknown" where nothing is ordered
   std::string top_level;    // likewise for the top token
   std::string order_level;  // and for the order
-  std::string effect;       // "Right top token: without “cats”, the logit difference falls by 4.30, from 3.20."
+  std::string effect;       // "The top-ranked token is right: without “cats”, ..."
   std::string order;        // "The whole order agrees with the check (rank correlation 0.70)."
 };
 // `check`, which contains `map`, is the report's or a generated token's.

@@ -78,7 +78,7 @@ void fields(auto& visit, Either<ReportTarget> auto& target) {
   visit("logit", target.logit);
   visit("position", target.position);
   visit("against", target.against);
-  visit.derived("title", [&] { return target_title(target, {"\u201c", "\u201d"}); });
+  visit.derived("title", [&] { return target_title(target); });
   visit.derived("quantity", [&] { return target_quantity(target); });
 }
 

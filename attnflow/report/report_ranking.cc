@@ -306,12 +306,12 @@ std::string picture_line(const Report& report) {
                             image.input_channels == 1 ? ", grayscale" : "");
 }
 
-std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes) {
+std::string target_title(const std::optional<ReportTarget>& target) {
   constexpr std::size_t kMaxCells = 48;
   if (!target) return "";
   if (target->kind == "embedding") return target->label;
-  const auto quoted = [&](const std::string& label) {
-    return quotes.open + shorten(clean_line(label), kMaxCells, "...") + quotes.close;
+  const auto quoted = [](const std::string& label) {
+    return "\u201c" + shorten(clean_line(label), kMaxCells, "...") + "\u201d";
   };
   const char* const kind = target->kind == "next"         ? "the next token"
                            : target->kind == "masked"     ? "the masked token"
@@ -336,10 +336,10 @@ std::string target_quantity(const ReportTarget& target) {
   return target.against ? "logit difference" : "logit";
 }
 
-std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes) {
+std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target) {
   const MixingInfo& mixing = mixing_info(settings.mixing);
   std::string line = mixing.weights;
-  if (target && mixing.has_target()) line += " for " + target_title(target, std::move(quotes));
+  if (target && mixing.has_target()) line += " for " + target_title(target);
   switch (mixing.rule) {
     case ResidualRule::kAdded:
       line += ", identity added";
@@ -372,7 +372,7 @@ void add_matrix_words(const Report& report, std::vector<std::string>& parts) {
   const Settings& settings = report.settings;
   if (mixing_info(settings.mixing).needs != MixingNeeds::kAttention) {
     parts.push_back(mixing_title(settings, report.target));
-    if (report.target) {
+    if (report.target && !report.check) {  // the check states the value that it starts from
       parts.back() += fmt::format(" ({} {:.4g})", target_quantity(*report.target), report.target->value());
     }
   } else {
@@ -428,7 +428,7 @@ std::vector<std::string> prediction_lines(const Report& report) {
       title = "Prediction for the next token";
     } else if (prediction.kind == "token-class" && prediction.position &&
                *prediction.position < report.input.tokens.size()) {
-      title = fmt::format("Class of token {} \"{}\"", *prediction.position,
+      title = fmt::format("Class of token {} \u201c{}\u201d", *prediction.position,
                           clean_line(display_text(report.input, *prediction.position)));
     } else if (prediction.kind == "answer") {
       title = "Answer";
@@ -451,7 +451,7 @@ std::vector<std::string> prediction_lines(const Report& report) {
 std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis) {
   constexpr std::size_t kMaxCells = 24;
   const std::string text = shorten(clean_line(display_text(report.input, token)), kMaxCells, ellipsis);
-  return fmt::format("Output token {}", token) + (text.empty() ? "" : " \"" + text + "\"");
+  return fmt::format("Output token {}", token) + (text.empty() ? "" : " \u201c" + text + "\u201d");
 }
 
 }  // namespace attnflow

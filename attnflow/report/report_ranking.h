@@ -95,21 +95,17 @@ std::string setting_words(std::string_view setting, std::string_view value);
 std::string mask_words(const ColumnMask& mask);
 // "Mean over heads, residual 0.5, word pieces merged." Omits other settings at their defaults.
 std::string settings_line(const Report& report);
-struct TargetQuotes {
-  std::string open = "\"";
-  std::string close = "\"";
-};
-// 'class "positive" rather than all others', 'the next token "his" rather than "her"'; "" without a target. On one
+// "class “positive” rather than all others", "the next token “his” rather than “her”"; "" without a target. On one
 // line, safe to print, long names cut.
-std::string target_title(const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
+std::string target_title(const std::optional<ReportTarget>& target);
 // The number of tokens (or words) that the model was given: without the one that stands for their mean.
 std::size_t input_size(const Report& report);
 
 // The quantity of the target's value: "logit", "logit difference", "cosine similarity".
 std::string target_quantity(const ReportTarget& target);
-// 'relevance for the next token "his" rather than "her"', "contributions (value zeroing), residual 0.5": the layers'
+// "relevance for the next token “his” rather than “her”", "contributions (value zeroing), residual 0.5": the layers'
 // matrices, for mixings other than attention.
-std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target, TargetQuotes quotes = {});
+std::string mixing_title(const Settings& settings, const std::optional<ReportTarget>& target);
 // Describes the scores' quantity, the parts that belong to no token, and the error of their sum; empty without scores.
 std::vector<std::string> score_lines(const Report& report);
 // "Prediction: positive 98.2%, negative 1.8%"; one or two lines for each prediction.
