@@ -73,7 +73,8 @@ TEST(OutputTokenByText, AWordOfSeveralPiecesIsItsLastOne) {
   const Found found = find(input, "cabinets");
   EXPECT_EQ(found.token, 6U);
   ASSERT_EQ(found.notes.size(), 1U);
-  EXPECT_EQ(found.notes[0].text, "\"cabinets\" is 2 tokens; the output token is the last of them, at position 6.");
+  EXPECT_EQ(found.notes[0].text,
+            "\u201ccabinets\u201d is 2 tokens; the output token is the last of them, at position 6.");
   EXPECT_EQ(find(input, "cabinets", /*merges_words=*/true).token, 6U);
   EXPECT_TRUE(find(input, "cabinets", /*merges_words=*/true).notes.empty());
 }

@@ -214,7 +214,7 @@ TEST(FigureSvg, ScoresHaveAStripOfTheirOwnWithSigns) {
   EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-attnlrp"), 1);
   EXPECT_EQ(std::count(both.ids.begin(), both.ids.end(), "attnflow-strip-rollout"), 1);
   EXPECT_TRUE(has_text(both, "\u22120.5"));
-  EXPECT_TRUE(has_text_with(both, "blue argues for class \"positive\", red against it."));
+  EXPECT_TRUE(has_text_with(both, "blue argues for class \u201cpositive\u201d, red against it."));
   FigureOptions only = view("overview", {Method::kAttnLrp});
   const SvgDocument one = read_svg(figure_svg(report, only));
   EXPECT_EQ(std::count(one.ids.begin(), one.ids.end(), "attnflow-strip-rollout"), 0);

@@ -62,7 +62,7 @@ TEST(AnswerView, SaysHeadlineMapDropsVerdictsAndAttentionInThisOrder) {
   ASSERT_EQ(svg.error, "");
   std::vector<std::size_t> places;
   for (const char* const text : {"positive, 90%, rather than negative", "rollout over relevance", "without each token",
-                                 "Right top token: without", "The whole order agrees with the check",
+                                 "The top-ranked token is right: without", "The whole order agrees with the check",
                                  "rollout over attention", "synthetic", "A note."}) {
     places.push_back(place_of(svg, text));
   }
@@ -70,7 +70,9 @@ TEST(AnswerView, SaysHeadlineMapDropsVerdictsAndAttentionInThisOrder) {
   // Notes repeat neither the check nor the verdicts.
   EXPECT_FALSE(has_text_with(svg, "Check: "));
   EXPECT_EQ(std::count_if(svg.texts.begin(), svg.texts.end(),
-                          [](const std::string& text) { return text.find("Right top token") != std::string::npos; }),
+                          [](const std::string& text) {
+                            return text.find("The top-ranked token is right") != std::string::npos;
+                          }),
             1);
 }
 
@@ -118,7 +120,7 @@ TEST(AnswerView, IsTheDefaultOnlyWhereOnePredictionIsExplained) {
   EXPECT_FALSE(answers(report, options));
   options.view = FigureView::kAnswer;
   EXPECT_TRUE(answers(report, options));
-  EXPECT_FALSE(has_text_with(read_svg(figure_svg(report, options)), "Right top token"));  // of rollout
+  EXPECT_FALSE(has_text_with(read_svg(figure_svg(report, options)), "The top-ranked token is right"));  // of rollout
   options = {};
   options.notes = false;
   EXPECT_FALSE(answers(report, options));  // left to the paper's caption

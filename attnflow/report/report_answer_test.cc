@@ -182,8 +182,10 @@ TEST(Answer, HasTwoVerdictsOnTheBestMap) {
   ASSERT_EQ(answer.verdicts.size(), 2U);
   EXPECT_EQ(answer.verdicts[0].question, "top");
   EXPECT_EQ(answer.verdicts[0].level, "strong");
-  EXPECT_EQ(answer.verdicts[0].text,
-            "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from 3.20.");
+  EXPECT_EQ(
+      answer.verdicts[0].text,
+      "The top-ranked token is right: without \u201ccats\u201d, the logit difference falls from 3.20 to \u22121.10 "
+      "\u00b1 0.5.");
   EXPECT_EQ(answer.verdicts[1].question, "order");
   EXPECT_EQ(answer.verdicts[1].level, "none");
   report.check->maps[1].compared = 3;
@@ -225,8 +227,8 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
       "flow over relevance: \u201ccats\u201d 0.33, \u201cThe\u201d 0.305\n"
       "Without each token, the logit difference (3.20) falls by: \u201ccats\u201d 4.30, \u201cThe\u201d\n"
       "  \u22120.250.\n"
-      "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from\n"
-      "  3.20.\n"
+      "The top-ranked token is right: without \u201ccats\u201d, the logit difference falls from\n"
+      "  3.20 to \u22121.10 \u00b1 0.5.\n"
       "Don\u2019t rely on the order of the others (rank correlation with the check 0.20).\n"
       "\n"
       "tiny (bert, ";
@@ -239,10 +241,11 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
                      {"check 0.20).\n\nrollout over attention: \u201cThe\u201d 0.25, \u201ccats\u201d 0.125\n\ntiny"});
   test::expect_parts(markdown_table(report),
                      {"# \u201cAngie\u201d, 63%\n\n> The cats\n\nflow over relevance: \u201ccats\u201d 0.33",
-                      "\n\nRight top token: ", "\n\nrollout over attention: "});
+                      "\n\nThe top-ranked token is right: ", "\n\nrollout over attention: "});
   const std::vector<std::string> paragraphs = note_paragraphs(report);
   ASSERT_EQ(paragraphs.size(), 2U);
-  EXPECT_TRUE(paragraphs[0].starts_with("Check: each token was blanked. By flow over relevance: Right top token: "));
+  EXPECT_TRUE(paragraphs[0].starts_with(
+      "Check: each token was blanked. By flow over relevance: The top-ranked token is right: "));
 }
 
 TEST(AttentionRow, SetsASinkAside) {

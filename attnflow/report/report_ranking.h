@@ -110,7 +110,7 @@ std::string mixing_title(const Settings& settings, const std::optional<ReportTar
 std::vector<std::string> score_lines(const Report& report);
 // "Prediction: positive 98.2%, negative 1.8%"; one or two lines for each prediction.
 std::vector<std::string> prediction_lines(const Report& report);
-// 'Output token 4 "cats"', or 'Output token 4' without text; on one line, safe to print, long texts cut.
+// 'Output token 4 “cats”', or 'Output token 4' without text; on one line, safe to print, long texts cut.
 std::string output_token_title(const Report& report, std::size_t token, std::string_view ellipsis);
 
 }  // namespace attnflow

@@ -310,8 +310,8 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   };
   EXPECT_EQ(said("level"), "strong");
   EXPECT_EQ(said("effect"),
-            "Right top token: without \u201ccats\u201d, the logit difference falls by 4.30 \u00b1 0.5, from 3.20; "
-            "without \u201cThe\u201d it falls by 5.20 \u00b1 0.25.");
+            "The top-ranked token is right: without \u201ccats\u201d, the logit difference falls from 3.20 to "
+            "\u22121.10 \u00b1 0.5; without \u201cThe\u201d, it falls to \u22122.00 \u00b1 0.25.");
   EXPECT_EQ(said("order"), "The whole order agrees with the check (rank correlation 0.70).");
   // The check allows a correlation of 0.9: 0.5 of it is 0.45.
   map.rank_correlation = 0.53;
@@ -338,13 +338,14 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   first.drop = 2.1;  // not half of 5.2, but perhaps within the spreads
   EXPECT_EQ(said("level"), "weak");
   EXPECT_EQ(said("effect"),
-            "Top token unsure: without \u201ccats\u201d, the logit difference falls by 2.10 \u00b1 0.5; without "
-            "\u201cThe\u201d it falls by 5.20 \u00b1 0.25.");
+            "The top-ranked token may be right: without \u201ccats\u201d, the logit difference falls from 3.20 to 1.10 "
+            "\u00b1 0.5; without \u201cThe\u201d, it falls to \u22122.00 \u00b1 0.25.");
   first.drop = -0.3;
   EXPECT_EQ(said("level"), "none");
-  EXPECT_EQ(said("effect"),
-            "Another token decides: without \u201cThe\u201d, the logit difference falls by 5.20 \u00b1 0.25; without "
-            "\u201ccats\u201d, which this map ranks first, it rises by 0.300 \u00b1 0.5.");
+  EXPECT_EQ(
+      said("effect"),
+      "Another token decides: without \u201cThe\u201d, the logit difference falls from 3.20 to \u22122.00 \u00b1 0.25; "
+      "without \u201ccats\u201d, which this map ranks first, it rises to 3.50 \u00b1 0.5.");
   report.check->tokens[0].drop = 0.1;  // within its spread
   EXPECT_EQ(said("level"), "unknown");
   EXPECT_EQ(said("effect"),
@@ -363,7 +364,7 @@ TEST(Scores, TheCheckIsATable) {
        "\nCheck: 2 of 3 tokens were replaced by 1 to 2 others that could have stood there.\n"
        "                     ranks first  falls by  top token  order\n"
        "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
-       "top token: \"right\" from half of the largest fall",
+       "top token: \u201cright\u201d from half of the largest fall",
        "\nNote: Another.\n"});
 
   const std::string markdown = markdown_table(report);

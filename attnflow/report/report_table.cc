@@ -104,7 +104,8 @@ class TableWriter {
 
   // Indents continuation lines.
   void paragraph(std::string_view text, std::string_view style = {}) {
-    for (const std::string& line : internal::wrapped_lines(text, width_, {.ellipsis = marks_.ellipsis})) {
+    for (const std::string& line :
+         internal::wrapped_lines(said(std::string(text)), width_, {.ellipsis = marks_.ellipsis})) {
       out_ += style.empty() ? line : styled(line, style);
       out_ += '\n';
     }
@@ -130,10 +131,10 @@ class TableWriter {
 
   void answer() {
     const ReportAnswer answer = report_answer(report_);
-    paragraph(said(answer.headline), kBold);
+    paragraph(answer.headline, kBold);
     section();
     if (answer.method) map_and_drops(answer_row(report_, *answer.method));
-    for (const AnswerVerdict& verdict : answer.verdicts) paragraph(said(verdict.text));
+    for (const AnswerVerdict& verdict : answer.verdicts) paragraph(verdict.text);
     for (const Note& note : report_.notes) {
       if (note.code == NoteCode::kNotTheAnswer) paragraph(clean_line(note_text(note, option_names_)));
     }
@@ -150,12 +151,12 @@ class TableWriter {
     const internal::PaintOptions paint{.width = width_, .true_color = true_color_, .ellipsis = marks_.ellipsis};
     const auto painted = color_ ? internal::painted_text(report_, row, check, paint) : std::nullopt;
     if (!painted) {
-      paragraph(said(top_tokens_line(report_, row)));
-      if (check != nullptr) paragraph(said(internal::drops_line(report_, *check)));
+      paragraph(top_tokens_line(report_, row));
+      if (check != nullptr) paragraph(internal::drops_line(report_, *check));
       return;
     }
     const std::string drops = check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "";
-    paragraph(said(row.title + sink_words(report_, row) + drops + ":"), kDim);
+    paragraph(row.title + sink_words(report_, row) + drops + ":", kDim);
     for (const std::string& line : *painted) out_ += line + "\n";
   }
 

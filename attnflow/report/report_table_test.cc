@@ -158,13 +158,14 @@ TEST(Words, GradientMixing) {
   EXPECT_EQ(target_title(report.target), "");
   EXPECT_EQ(settings_line(report), "Gradient-adjusted attention, identity added.");
   report.target = {.kind = "class", .label = "very\npositive", .index = 2, .logit = 3.25};
-  EXPECT_EQ(target_title(report.target), "class \"very\xE2\x90\x8Apositive\"");
+  EXPECT_EQ(target_title(report.target), "class \u201cvery\u240apositive\u201d");
   report.settings.mixing = Mixing::kGradientRenormalized;
-  EXPECT_EQ(settings_line(report),
-            "Gradient-adjusted attention for class \"very\xE2\x90\x8Apositive\", identity added, rows divided by their "
-            "sums (logit 3.25).");
+  EXPECT_EQ(
+      settings_line(report),
+      "Gradient-adjusted attention for class \u201cvery\u240apositive\u201d, identity added, rows divided by their "
+      "sums (logit 3.25).");
   report.target = {.kind = "next", .label = "his", .index = 2, .logit = 3.25};
-  EXPECT_EQ(target_title(report.target), "the next token \"his\"");
+  EXPECT_EQ(target_title(report.target), "the next token \u201chis\u201d");
 }
 
 TEST(Words, Predictions) {
@@ -193,7 +194,7 @@ TEST(TerminalTable, SmallReport) {
             "rollout over attention: \u201ccats\u201d 0.65, \u201cThe\u201d 0.6\n"
             "\n"
             "tiny (bert, 2 layers, 3 heads), 4 tokens\n"
-            "Output token 0 \"[CLS]\", from layer 2 down to the input. Mean over heads,\n"
+            "Output token 0 \u201c[CLS]\u201d, from layer 2 down to the input. Mean over heads,\n"
             "  residual 0.5.\n"
             "Prediction: positive 75.0%\n"
             "\n"
@@ -400,7 +401,7 @@ TEST(MarkdownTable, SmallReport) {
       "\n"
       "Mean over heads, residual 0.5.\n"
       "\n"
-      "## Output token 0 \"\\[CLS\\]\", layer 2 to the input\n"
+      "## Output token 0 \u201c\\[CLS\\]\u201d, layer 2 to the input\n"
       "\n"
       "| rank | position | raw, layer 2 | value | position | rollout, layers 1-2 | value | position | flow, layers "
       "1-2 | value |\n"

@@ -288,7 +288,7 @@ function checkedPage() {
     maps: report.settings.method.map((method) => ({
       ...{ method, layer: report.settings.layers.at(-1), rank_correlation: 0.5, compared: tokens.length },
       ...{ first_token: first, decisive_token: first, level: "strong" },
-      effect: "Right top token: without “the”, the logit difference falls by 3.00 ± 0.10, from 4.00.",
+      effect: "The top-ranked token is right: without “the”, the logit difference falls from 4.00 to 1.00 ± 0.10.",
       order: "The whole order agrees with the check in part (rank correlation 0.50).",
     })),
   };

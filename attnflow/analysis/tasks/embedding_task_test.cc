@@ -247,14 +247,14 @@ TEST(EmbeddingTask, OfTwoTextsAndOfThree) {
   EXPECT_NEAR(two.target->value(), near, 1e-6);
   EXPECT_NEAR(two.check->value, near, 1e-6);
   EXPECT_EQ(two.check->quantity, "cosine similarity");
-  EXPECT_EQ(target_title(two.target), "the similarity to \"the table\"");
+  EXPECT_EQ(target_title(two.target), "the similarity to \u201cthe table\u201d");
   options.settings.against = "sara talked";
   const Report three = explain(model, options);
   ASSERT_TRUE(three.target && three.check);
   EXPECT_NEAR(three.target->value(), near - far, 1e-6);
   EXPECT_NEAR(three.check->value, near - far, 1e-6);
   EXPECT_EQ(three.check->quantity, "difference of cosine similarities");
-  EXPECT_EQ(target_title(three.target), "the similarity to \"the table\" rather than \"sara talked\"");
+  EXPECT_EQ(target_title(three.target), "the similarity to \u201cthe table\u201d rather than \u201csara talked\u201d");
   EXPECT_EQ(target_quantity(*three.target), "difference of cosine similarities");
 }
 
