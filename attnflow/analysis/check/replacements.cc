@@ -116,8 +116,9 @@ class Finder {
     for (std::size_t p = 0; p < places_.size(); ++p) {
       const std::size_t first = group(p).front();
       if (first == 0) {
-        const std::string text = text_of_ids();
-        found[p] = of_the_same_kind(p, text, frequent_words(text));
+        const std::optional<BlankToken> end = try_find_blank_token(question_.codec, question_.model.info());
+        const TextInput alone = {{end ? end->id : question_.input.ids.front()}, {}};
+        take(p, question_.model.run(alone, nullptr, {.logit_positions = {0}}).logits[0].span());
         continue;
       }
       rows.push_back(first - 1);
@@ -144,31 +145,18 @@ class Finder {
   }
 
   std::vector<std::vector<Candidate>> by_kind() const {
-    const std::string text = text_of_ids();
+    std::string text;
+    for (const std::int64_t id : question_.input.ids) text += std::to_string(id) + ' ';
     const std::vector<std::pair<std::int64_t, Kind>> frequent = frequent_words(text);
     std::vector<std::vector<Candidate>> found(places_.size());
     for (std::size_t p = 0; p < places_.size(); ++p) {
       stop_if_asked();
-      found[p] = of_the_same_kind(p, text, frequent);
-    }
-    return found;
-  }
-
-  // The seed of what is drawn.
-  std::string text_of_ids() const {
-    std::string text;
-    for (const std::int64_t id : question_.input.ids) text += std::to_string(id) + ' ';
-    return text;
-  }
-
-  std::vector<Candidate> of_the_same_kind(std::size_t p, const std::string& text,
-                                          const std::vector<std::pair<std::int64_t, Kind>>& frequent) const {
-    Random random(stream_seed(group(p).front(), text));
-    std::vector<Candidate> found;
-    for (std::size_t t = 0; t < group(p).size(); ++t) {
-      const std::vector<std::int64_t> ids = of_the_same_kind(question_.input.ids[group(p)[t]], frequent, random);
-      found.resize(t == 0 ? ids.size() : std::min(found.size(), ids.size()));
-      for (std::size_t c = 0; c < found.size(); ++c) found[c].push_back(ids[c]);
+      Random random(stream_seed(group(p).front(), text));
+      for (std::size_t t = 0; t < group(p).size(); ++t) {
+        const std::vector<std::int64_t> ids = of_the_same_kind(question_.input.ids[group(p)[t]], frequent, random);
+        found[p].resize(t == 0 ? ids.size() : std::min(found[p].size(), ids.size()));
+        for (std::size_t c = 0; c < found[p].size(); ++c) found[p][c].push_back(ids[c]);
+      }
     }
     return found;
   }
