@@ -86,9 +86,9 @@ class PatchCheck {
         target_values(question_.model, {&question_.input, 1}, question_.target, {.stop_token = question_.stop_token})
             .front();
     result_.places.resize(question_.groups.size());
-    const std::size_t first = first_candidates(fill_count(question_));
+    const std::size_t first = first_candidates(fill_count(question_), question_.groups.size());
     try_fills(wanted_, 0, first);
-    try_fills(may_decide(result_), first, fill_count(question_));
+    if (first < fill_count(question_)) try_fills(may_decide(result_), first, fill_count(question_));
     result_.reliability = reliability_of(result_);
     return std::move(result_);
   }
@@ -168,7 +168,7 @@ class PatchCheck {
 }  // namespace
 
 double patch_check_runs(const ImageQuestion& question, const std::vector<bool>& wanted) {
-  const std::size_t first = first_candidates(fill_count(question));
+  const std::size_t first = first_candidates(fill_count(question), question.groups.size());
   const auto others = static_cast<double>(fill_count(question) - first);
   return static_cast<double>(blocks_of_all(question, wanted).size()) *
          (static_cast<double>(first) + others * kMayDecide);

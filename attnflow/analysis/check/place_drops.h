@@ -10,7 +10,8 @@
 // number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they agree with
 // themselves.
 //
-// Method. Each place tries half of its candidates; then those places try the others that may decide.
+// Method. Each place tries half of its candidates; then those places try the others that may decide. An input of few
+// places tries all candidates everywhere: half of them can miss what decides, and the others cost little.
 //
 // The places are tokens or words of a text (replacement_check.h) or patches of a picture (patch_check.h).
 #pragma once
@@ -29,8 +30,11 @@ struct PlaceDrop {
   double spread = 0.0;
 };
 
-// The candidates that every place tries, of so many; the others are for places that may decide.
-inline std::size_t first_candidates(std::size_t replacements) { return (replacements + 1) / 2; }
+// The candidates that every place of an input tries, of so many; the others are for places that may decide.
+inline std::size_t first_candidates(std::size_t replacements, std::size_t places) {
+  constexpr std::size_t kFewTexts = 100;
+  return replacements * places <= kFewTexts ? replacements : (replacements + 1) / 2;
+}
 // The usual share of the places that may decide, to estimate the work.
 inline constexpr double kMayDecide = 1.0 / 3.0;
 

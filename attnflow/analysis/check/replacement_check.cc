@@ -69,11 +69,11 @@ class Check {
         {question_.model, question_.codec, read_.input, question_.target, question_.groups}, places_, options_);
     result_.places.resize(question_.groups.size());
     look_at_text();
-    const std::size_t first = first_candidates(options_.replacements);
+    const std::size_t first = first_candidates(options_.replacements, question_.groups.size());
     std::vector<std::size_t> all(places_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     look_at(all, 0, first);
-    look_at(contested(), first, options_.replacements);
+    if (first < options_.replacements) look_at(contested(), first, options_.replacements);
     result_.reliability = reliability_of(result_);
     return std::move(result_);
   }
@@ -117,7 +117,7 @@ class Check {
     BatchOptions batch{.stop_token = options_.stop_token};
     if (options_.progress) {
       // Until all is known, as if every place tried all candidates.
-      const std::size_t others = begin == 0 ? inputs.size() - 1 : 0;
+      const std::size_t others = begin == 0 && end < options_.replacements ? inputs.size() - 1 : 0;
       batch.progress = [this, others](std::size_t done, std::size_t all) {
         options_.progress(looked_at_ + done, looked_at_ + all + others);
       };
@@ -159,7 +159,7 @@ double replacement_tokens(const ReplacementQuestion& question, std::size_t group
   const std::size_t n = read_text(question).input.ids.size();
   const bool shares = internal::predicts_next(question.model.info());
   const std::size_t each = shares ? n - std::min(n, question.groups[group].front()) : n;
-  const auto first = static_cast<double>(first_candidates(replacements));
+  const auto first = static_cast<double>(first_candidates(replacements, question.groups.size()));
   return (first + (static_cast<double>(replacements) - first) * kMayDecide) * static_cast<double>(each);
 }
 

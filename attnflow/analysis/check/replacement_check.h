@@ -15,9 +15,9 @@
 // the reliability of all drops. replacements.h says what the candidates are.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
-// least half of the largest within two standard errors of both. The texts of a stage run together, and share what
-// stands before the token replaced (TextModel::logits_of_each()): K n^2 / 4 to K n^2 / 2 token passes for n tokens of a
-// decoder, twice as many for an encoder. Deterministic.
+// least half of the largest within two standard errors of both. Short texts try all at once. The texts of a stage run
+// together, and share what stands before the token replaced (TextModel::logits_of_each()): K n^2 / 4 to K n^2 / 2 token
+// passes for n tokens of a decoder, twice as many for an encoder. Deterministic.
 //
 // Reference, for replacements drawn from a language model:
 //   S. Kim, J. Yi, E. Kim and S. Yoon, Interpretation of NLP models through input marginalization, EMNLP 2020:
