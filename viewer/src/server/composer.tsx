@@ -191,7 +191,7 @@ function TextFields({ state }: { state: ServerState }) {
         <button
           type="button"
           id="compare-ask"
-          hidden={!(shown && "viewer" in shown)}
+          hidden={!(shown && "viewer" in shown) || asksForBoth(question)}
           disabled={question.text.value.trim() === "" || busy}
           title="Explain this text with this model and show it next to the current explanation"
           onClick={() => void state.variants.compareText()}

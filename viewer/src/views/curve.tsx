@@ -67,8 +67,9 @@ function Line({ curve, name }: { curve: Curve; name: LineName }) {
 export function CurveCard() {
   const { report } = useViewer();
   const picture = useRef<SVGSVGElement>(null);
-  const { curve, target } = report.document;
+  const { curve, target, predictions = [] } = report.document;
   if (!curve) return null;
+  const of = `probability of ${target?.label ?? predictions[0]?.choices[0]?.label ?? "the class"}`;
   const area = (name: LineName) => areaUnder(curve.steps, curve[name]).toFixed(2);
   const summary = `Areas under the lines: insertion ${area("insertion")}, deletion ${area("deletion")}.`;
   const exporter = {
@@ -91,10 +92,10 @@ export function CurveCard() {
         ref={picture}
         id="curve"
         role="img"
-        aria-label={`Probability of ${target?.label ?? "the class"} by share of the patches. ${summary}`}
+        aria-label={`The ${of}, by share of the patches. ${summary}`}
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       >
-        <Axes of={`probability of ${target?.label ?? "the class"}`} />
+        <Axes of={of} />
         {LINES.map(({ name }) => (
           <Line key={name} curve={curve} name={name} />
         ))}
