@@ -165,7 +165,8 @@ async function serverPictures(browser, boot) {
       route,
       height: 1100,
       act: async (tab) => {
-        await tab.locator("#ask-text").fill("The keys to the cabinet that the boys had lost");
+        await tab.locator("#model-choice").selectOption(basename(smollm2, ".gguf"));
+        await tab.locator("#ask-text").fill(PROMPT);
         await tab.locator("#explain").click();
         await tab.locator("#agreement").waitFor({ timeout: 60_000 });
       },

@@ -233,6 +233,7 @@ struct Report {
 
   std::vector<MethodScores> scores;  // from methods outside the graph, in the order of settings.methods
   std::optional<ReportCheck> check;  // what the prediction depends on, and what the maps say of it
+  std::optional<ReportCurve> curve;  // of a picture's best map, if there was time for it
 
   std::vector<ReportCertificate> certificates;  // for the requested pairs
   std::vector<ReportReferent> referents;        // the words asked for, in the order asked

@@ -124,6 +124,13 @@ void fields(auto& visit, Either<ReportCheck> auto& check) {
   visit.required("maps", check.maps);
 }
 
+void fields(auto& visit, Either<ReportCurve> auto& curve) {
+  visit.required("order", curve.order);
+  visit.required("steps", curve.steps);
+  visit.required("insertion", curve.insertion);
+  visit.required("deletion", curve.deletion);
+}
+
 void fields(auto& visit, Either<CutShare> auto& share) {
   visit.required("layer", share.layer);
   visit("arcs", share.arcs);

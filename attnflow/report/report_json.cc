@@ -206,6 +206,7 @@ std::string internal::report_head(const Report& report, const HeadOptions& optio
   }
   if (!report.scores.empty()) field("scores", scores_json(report));
   if (report.check) field("check", check_json(report, *report.check, options.replacements));
+  if (report.curve) field("curve", json_of(*report.curve));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));
   if (report.generation) field("generation", generation_json(report, options.replacements));

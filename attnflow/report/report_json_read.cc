@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -103,8 +104,8 @@ void for_each_element(const std::optional<Field>& list, const Read& read) {
   for (std::size_t i = 0; i < count; ++i) read(list->element(i));
 }
 
-Method read_method(const Field& json) {
-  const std::string& name = json.at("method").string();
+Method read_method(const Field& json, const char* field = "method") {
+  const std::string& name = json.at(field).string();
   try {
     return parse_method(name);
   } catch (const Error& error) {
@@ -125,7 +126,7 @@ class FieldReader {
   void required(const char* name, T& value) const {
     read(json_.at(name), value);
   }
-  void required(const char*, Method& method) const { method = read_method(json_); }
+  void required(const char* name, Method& method) const { method = read_method(json_, name); }
   template <typename Fields>
   void object(const char* name, const Fields& fields) const {
     if (const auto field = json_.find(name)) {
@@ -332,6 +333,19 @@ std::optional<ReportCheck> read_check(const Field& json, const Report& report) {
   return found;
 }
 
+void check_curve(const ReportCurve& curve) {
+  const std::vector<double>& steps = curve.steps;
+  const bool rises = steps.size() > 1 && steps.front() == 0.0 && steps.back() == 1.0 &&
+                     std::adjacent_find(steps.begin(), steps.end(), std::greater_equal<>()) == steps.end();
+  if (!rises) fail("curve.steps", "shares that increase from 0 to 1", "others");
+  for (const auto& [name, values] :
+       {std::pair("insertion", &curve.insertion), std::pair("deletion", &curve.deletion)}) {
+    const bool fits = values->size() == steps.size() &&
+                      std::all_of(values->begin(), values->end(), [](double p) { return p >= 0.0 && p <= 1.0; });
+    if (!fits) fail(fmt::format("curve.{}", name), fmt::format("{} probabilities", steps.size()), "others");
+  }
+}
+
 void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
                      std::size_t end) {
   for (std::size_t i = 0; i < positions.size(); ++i) {
@@ -469,6 +483,9 @@ Report report_from_json(std::string_view json, const ReportReadOptions& options)
   }
   report.scores = read_scores(document.find("scores"), report);
   report.check = read_check(document, report);
+  read("curve", report.curve);
+  if (report.curve && !report.input.image) fail("curve", "none without a picture", "one");
+  if (report.curve) check_curve(*report.curve);
   report.certificates = read_certificates(document.find("certificates"), report);
   read("referents", report.referents);
   for (std::size_t r = 0; r < report.referents.size(); ++r) {

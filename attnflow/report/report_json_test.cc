@@ -177,6 +177,10 @@ Report picture_report() {
                         .png = std::string("\x89PNG\0\xff", 6),
                         .png_width = 320,
                         .png_height = 240};
+  report.curve = {.order = Method::kFlow,
+                  .steps = {0.0, 1.0 / 3.0, 1.0},
+                  .insertion = {0.1, 0.75, 0.9},
+                  .deletion = {0.9, 0.2, 0.1}};
   return report;
 }
 
@@ -190,7 +194,12 @@ TEST(ReportJson, KeepsThePicture) {
                     i.input_width, i.input_height, i.input_channels, i.png, i.png_width, i.png_height);
   };
   EXPECT_EQ(fields(*report.input.image), fields(*back.input.image));
+  ASSERT_TRUE(back.curve);
+  const auto curve = [](const ReportCurve& c) { return std::tie(c.order, c.steps, c.insertion, c.deletion); };
+  EXPECT_EQ(curve(*report.curve), curve(*back.curve));
   json old = json::parse(report_to_json(report));
+  old.erase("curve");
+  EXPECT_FALSE(report_from_json(old.dump()).curve);
   old["input"]["image"].erase("model_input");
   EXPECT_EQ(report_from_json(old.dump()).input.image->input_channels, 0U);
   EXPECT_FALSE(report_from_json(report_to_json(full_report())).input.image);
@@ -212,6 +221,19 @@ TEST(ReportJson, WrongPicturesAreRefused) {
   refused("/input/image/picture/data", "AAA", "input.image.picture.data");
   refused("/input/image/picture/data", "A===", "input.image.picture.data");
   refused("/input/image/picture", nullptr, "input.image");
+  refused("/curve/order", "magic", "curve");
+  refused("/curve/steps", {0.0, 0.5, 0.5}, "curve.steps");
+  refused("/curve/steps", {0.0, 1.0, 0.5}, "curve.steps");
+  refused("/curve/steps", {0.25, 0.5, 1.0}, "curve.steps");
+  refused("/curve/insertion", {0.1, 0.9}, "curve.insertion");
+  refused("/curve/deletion", {0.9, 1.5, 0.1}, "curve.deletion");
+  refused("/curve/deletion", nullptr, "curve");
+}
+
+TEST(ReportJson, OnlyAPictureHasACurve) {
+  json document = json::parse(report_to_json(full_report()));
+  document["curve"] = {{"order", "flow"}, {"steps", {0.0, 1.0}}, {"insertion", {0.0, 1.0}}, {"deletion", {1.0, 0.0}}};
+  test::expect_error(ErrorKind::kBadFile, {"curve", "picture"}, [&] { report_from_json(document.dump()); });
 }
 
 // The page shows the same names and computes them nowhere else.

@@ -84,4 +84,13 @@ struct ReportCheck {
   const CheckedToken* find(std::size_t token) const;
 };
 
+// The probability of a picture's explained class while its patches are removed in the order of a map, and while they
+// come back in it (evaluate/perturbation_curve.h). Three arrays of one length.
+struct ReportCurve {
+  Method order = Method::kRollout;     // the map
+  std::vector<double> steps = {};      // shares of the patches, increasing from 0 to 1
+  std::vector<double> insertion = {};  // with only the first of the order, this share of the patches
+  std::vector<double> deletion = {};   // without them
+};
+
 }  // namespace attnflow

@@ -103,6 +103,7 @@ ImageRequest read_image_request(const NamedTexts& query) {
   }
   OptionFields fields(std::move(object), kLimits);
   ImageRequest request;
+  request.options.settings = default_settings(kForImage);
   fields.read("model", request.model);
   fields.read("name", request.name);
   read_explanation(fields, request.options, kImageRequest);

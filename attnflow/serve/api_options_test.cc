@@ -143,6 +143,8 @@ TEST(ImageRequest, FromTheQuery) {
   EXPECT_EQ(request.options.certificates, (std::vector<std::string>{"cls,5"}));
   EXPECT_TRUE(request.options.keep_attention);
   EXPECT_TRUE(request.compact);
+  // As on the command line.
+  EXPECT_EQ(read_image_request({}).options.settings.mixing, Mixing::kAuto);
   const auto wrong = [](const NamedTexts& query) { return message_of([&] { read_image_request(query); }); };
   EXPECT_NE(wrong({{"compact", "yes"}}).find("compact: expected true or false"), std::string::npos);
   EXPECT_NE(wrong({{"residual", "nan"}}).find("residual: expected a number"), std::string::npos);

@@ -31,14 +31,15 @@ for (const kind of ["", "generation", "image"]) {
   });
 }
 
-for (const [kind, name] of [
+for (const [kind, name, file = samplePage(kind, name).html] of [
   ["", "short"],
   ["", "arabic"],
   ["generation", "usual"],
   ["image", "small"],
+  ["image", "checked", checkedPicture()],
 ]) {
   test(`axe finds nothing, light and dark; controls have names and room: ${kind} ${name}`, async () => {
-    await withPage(samplePage(kind, name).html, { colorScheme: "light" }, async (page) => {
+    await withPage(file, { colorScheme: "light" }, async (page) => {
       assert.deepEqual(await unnamed(page, OPERATED), []);
       assert.deepEqual(await overlaps(page, CONTROLS), []);
       if (kind === "image") await page.locator('#overlay input[value="outline"]').check({ force: true });
@@ -278,25 +279,39 @@ describe("on a phone", () => {
 });
 
 /** A text that was checked, of sixty tokens: what the check says of it, as attnflow writes it. */
-function checkedPage() {
-  const report = reportOf("", "long");
-  const tokens = report.input.tokens.slice(0, 60).flatMap(({ special }, token) => (special ? [] : [token]));
+/** A check of all maps in which the first of these tokens matters most. */
+function checkOf(report, tokens, unit) {
   const [first] = tokens;
-  report.check = {
+  return {
     ...{ quantity: "logit difference", value: 4, reliability: 0.9 },
     tokens: tokens.map((token, k) => ({ token, drop: 3 / (k + 1), spread: 0.1, replacements: [] })),
     maps: report.settings.method.map((method) => ({
       ...{ method, layer: report.settings.layers.at(-1), rank_correlation: 0.5, compared: tokens.length },
-      ...{ first_token: first, decisive_token: first, level: "strong" },
-      effect: "The top-ranked token is right: without “the”, the logit difference falls from 4.00 to 1.00 ± 0.10.",
+      ...{ first_token: first, decisive_token: first, level: "strong", top_level: "strong", order_level: "weak" },
+      effect: `The top-ranked ${unit} is right: without “the”, the logit difference falls from 4.00 to 1.00 ± 0.10.`,
       order: "The whole order agrees with the check in part (rank correlation 0.50).",
     })),
   };
+}
+
+function checkedPage() {
+  const report = reportOf("", "long");
+  const tokens = report.input.tokens.slice(0, 60).flatMap(({ special }, token) => (special ? [] : [token]));
+  report.check = checkOf(report, tokens, "token");
   return pageOf(report);
 }
 
-/** Kinds of pages: what is seen first, from top to bottom, and the cards that say most. */
-for (const [file, shows, says, cards] of [
+function checkedPicture() {
+  const report = reportOf("image", "large");
+  const patches = report.input.tokens.flatMap(({ role }, token) => (role === "patch" ? [token] : []));
+  report.check = checkOf(report, patches, "patch");
+  const steps = Array.from({ length: 11 }, (_, k) => k / 10);
+  report.curve = { order: "rollout", steps, insertion: steps, deletion: steps.map((share) => 1 - share) };
+  return pageOf(report);
+}
+
+/** Kinds of pages: what is seen first, from top to bottom, the cards that say most, and what a desk has room for, too. */
+for (const [file, shows, says, cards, onDesk = []] of [
   [short, ["#strip"], /: rollout ranks “.+”.* first$/u, ["strip-card", "rank-card", "prediction-card"]],
   [
     checkedPage,
@@ -315,6 +330,13 @@ for (const [file, shows, says, cards] of [
     ["#stages .stage", "#belief"],
     /: rollout ranks the patch in row \d+, column \d+.* first$/u,
     ["picture-card", "trust-card", "rank-card"],
+  ],
+  [
+    checkedPicture,
+    ["#stages .stage", "#stages .marks-legend", "#agreement"],
+    /: rollout ranks the patch in row \d+, column \d+.* first$/u,
+    ["picture-card", "trust-card", "check-card"],
+    ["#check-card .stage", "#curve-card"],
   ],
 ]) {
   test(`the first screen of a desk and of a phone holds the answer: ${shows.join(", ")}`, async () => {
@@ -339,7 +361,7 @@ for (const [file, shows, says, cards] of [
         await drawn(page);
         await page.evaluate(() => scrollTo(0, 0));
         assert.match(await page.locator("h1").textContent(), says);
-        for (const part of ["h1", ...shows]) {
+        for (const part of ["h1", ...shows, ...(viewport.width > 1000 ? onDesk : [])]) {
           const [{ bottom }] = await boxesOf(part);
           assert.ok(bottom <= viewport.height, `${part} ends at ${bottom} of ${viewport.height}`);
         }
@@ -347,10 +369,10 @@ for (const [file, shows, says, cards] of [
         const [answer, ...others] = await boxesOf("main section.card");
         assert.ok(answer.bottom <= controls.top, "the controls stand after the answer");
         assert.equal(answer.id, cards[0]);
-        // All else is folded, but for what stands beside a picture.
+        // All else is folded, but for what stands beside a picture, or below it.
         const tall = others.filter(({ top, bottom }) => bottom - top > 70).map(({ id }) => id);
         assert.deepEqual(
-          tall.filter((id) => !["trust-card", "prediction-card"].includes(id)),
+          tall.filter((id) => !["trust-card", "check-card", "curve-card", "prediction-card"].includes(id)),
           [],
         );
       }

@@ -58,6 +58,8 @@ export class Viewer {
   readonly askServer: Signal<AskServer | null>;
   /** Set if there is a server that knows the input. */
   readonly askMixing: Signal<AskMixing | null>;
+  /** Explains another candidate, by its name for the server, next to the target; null: no server. */
+  readonly askTarget: Signal<((target: string) => void) | null>;
   /** What the server is being asked for; null: nothing. */
   readonly asking: Signal<Wanted | null>;
   /** Whether a server has compared its methods with blank-out or gradients. */
@@ -88,6 +90,7 @@ export class Viewer {
     this.pieces = pieces ?? this;
     this.askServer = pieces?.askServer ?? signal(null);
     this.askMixing = pieces?.askMixing ?? signal(null);
+    this.askTarget = pieces?.askTarget ?? signal(null);
     this.asking = pieces?.asking ?? signal(null);
     this.other = pieces?.other ?? signal(null);
     this.gone = pieces?.gone ?? signal(null);

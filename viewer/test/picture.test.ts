@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { tokenOptions } from "../src/components/fields";
 import { namedToken, undirected } from "../src/export/name";
+import { edgeNumbers } from "../src/views/patch_edges";
 import { tokenTicks } from "../src/views/picture";
 import { Picture, smoothMap } from "../src/report/picture";
 import { Report } from "../src/report/report";
@@ -12,6 +13,13 @@ import { KeptPictures, MOST_KEPT, problemOf } from "../src/server/pictures";
 test("pixels in words", () => {
   expect(pixelWords({ width: 28, height: 21, channels: 1 })).toBe("28 × 21 pixels, gray");
   expect(pixelWords({ width: 224, height: 224, channels: 3 })).toBe("224 × 224 pixels");
+});
+
+test("rows and columns are numbered from 1; of many, every fifth or tenth is", () => {
+  expect(edgeNumbers(3)).toEqual([1, 2, 3]);
+  expect(edgeNumbers(16).length).toBe(16);
+  expect(edgeNumbers(24)).toEqual([1, 5, 10, 15, 20]);
+  expect(edgeNumbers(50)).toEqual([1, 10, 20, 30, 40, 50]);
 });
 
 /** [CLS] and 2 x 3 patches over columns 10 to 70 of a picture of 80 x 30 pixels, five rows of black below. */

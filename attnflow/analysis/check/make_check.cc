@@ -115,6 +115,12 @@ double run_work(const ModelInfo& info, double tokens) {
 }
 
 template <typename Question>
+std::optional<double> check_limit(const Question& question) {
+  if (question.check == CheckWhen::kAlways) return std::nullopt;
+  return question.is_explained ? kExplanationCheckWork : kMapCheckWork;
+}
+
+template <typename Question>
 CheckedInput checked_input(const Question& question) {
   return {.quantity = question.quantity.empty() ? target_quantity(question.target.kind) : question.quantity,
           .position = question.target.position,
@@ -141,6 +147,8 @@ std::optional<ReportCheck> make_check(const Report& report, std::size_t output_t
   return check;
 }
 
+template std::optional<double> check_limit(const TextQuestion&);
+template std::optional<double> check_limit(const ImageQuestion&);
 template CheckedInput checked_input(const TextQuestion&);
 template CheckedInput checked_input(const ImageQuestion&);
 template double check_work(const Report&, const TextQuestion&);

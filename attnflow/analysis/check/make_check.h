@@ -25,6 +25,10 @@ inline constexpr double kMapCheckWork = 4e10;
 // Operations of a second on two processors.
 inline constexpr double kCheckWorkOfASecond = 1e11;
 
+// The operations that the check may take; nothing: any number.
+template <typename Question>
+std::optional<double> check_limit(const Question& question);
+
 // The operations that running `tokens` tokens takes.
 double run_work(const ModelInfo& info, double tokens);
 

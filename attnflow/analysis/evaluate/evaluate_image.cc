@@ -56,8 +56,8 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
   }
 }
 
-constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PictureCurves::Pair::deletion},
-                                std::pair{&ImageOrderCurves::insertion, &PictureCurves::Pair::insertion}};
+constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PatchCurves::deletion},
+                                std::pair{&ImageOrderCurves::insertion, &PatchCurves::insertion}};
 
 }  // namespace
 

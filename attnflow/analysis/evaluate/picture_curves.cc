@@ -25,7 +25,6 @@ namespace attnflow {
 namespace {
 
 constexpr std::size_t kMaxSteps = 50;
-constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pictures
 
 std::vector<double> probabilities_of(VisionModel& model, const PixelInput& input, const std::stop_token& stop_token) {
   return softmax(model.classify({&input, 1}, {.stop_token = stop_token}).front().span());
@@ -190,36 +189,16 @@ PictureCurves PictureScorer::score(const Picture& picture, const PictureSet::Ent
     orders.push_back(importance_order(nothing, stream_seed(seed, r + 1)));
   }
 
-  // A few pictures at a time: a curve of a large one would take gigabytes. `removed`: ranges of the order.
-  const BatchOptions batch{.stop_token = options_.stop_token};
-  const std::size_t bytes = prepared.input().pixels.size() * sizeof(float);
-  const std::size_t at_once = std::max<std::size_t>(1, kBytesAtOnce / bytes);
-  const auto probability = [&](const std::vector<std::pair<std::size_t, std::size_t>>& removed,
-                               const std::vector<std::size_t>& order) {
-    std::vector<double> found;
-    for (std::size_t begin = 0; begin < removed.size(); begin += at_once) {
-      std::vector<PixelInput> inputs;
-      for (std::size_t j = begin; j < std::min(removed.size(), begin + at_once); ++j) {
-        const auto [first, last] = removed[j];
-        inputs.push_back(prepared.without(std::span(order).subspan(first, last - first)));
-      }
-      for (const Tensor<float>& logits : model_.model->classify(inputs, batch)) {
-        found.push_back(softmax(logits.span())[prepared.label()]);
-      }
-    }
-    return found;
-  };
-  std::vector<std::pair<std::size_t, std::size_t>> first;
-  std::vector<std::pair<std::size_t, std::size_t>> rest;
-  for (const std::size_t k : result.points) {
-    first.emplace_back(0, k);
-    rest.emplace_back(k, patches);
-  }
+  const CurveQuestion question{
+      .model = *model_.model,
+      .label = prepared.label(),
+      .without = [&](std::span<const std::size_t> removed) { return prepared.without(removed); },
+      .stop_token = options_.stop_token};
   for (const std::vector<std::size_t>& order : orders) {
-    result.curves.push_back({probability(first, order), probability(rest, order)});
+    result.curves.push_back(patch_curves(question, order, result.points));
   }
   const std::size_t points = result.points.size();
-  PictureCurves::Pair random{std::vector<double>(points, 0.0), std::vector<double>(points, 0.0)};
+  PatchCurves random{std::vector<double>(points, 0.0), std::vector<double>(points, 0.0)};
   const auto share = 1.0 / static_cast<double>(options_.random_orders);
   for (std::size_t o = methods; o < result.curves.size(); ++o) {
     for (std::size_t j = 0; j < points; ++j) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
+#include "attnflow/analysis/image/patch_curves.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/image/picture.h"
 
@@ -22,13 +23,9 @@ struct PatchOrder {
 std::vector<PatchOrder> patch_orders(const ImageEvaluationOptions& options);
 
 struct PictureCurves {
-  struct Pair {
-    std::vector<double> deletion;  // [points]
-    std::vector<double> insertion;
-  };
   std::vector<double> probabilities;  // of the classes, of the whole picture
   std::vector<std::size_t> points;    // of the curves: patches removed
-  std::vector<Pair> curves;           // one for each order, then random
+  std::vector<PatchCurves> curves;    // one for each order, then random
 };
 
 class PictureScorer {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "attnflow/analysis/check/make_check.h"
 #include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/image/blank_patches.h"
+#include "attnflow/analysis/image/patch_curves.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
@@ -76,6 +78,18 @@ void check_explain_image_options(const ExplainOptions& options) {
   if (options.renormalize || options.any_weights) refuse("--renormalize and --any-weights", "attention file");
 }
 
+// Leaves a part of the check's operations to the curve, if that takes no more than a quarter of them.
+bool reserve_curve(ImageQuestion& question) {
+  constexpr double kMostOfCheck = 0.25;
+  const auto runs = static_cast<double>(report_curve_runs(*question.grid));
+  const double work = run_work(question.model.info(), runs * static_cast<double>(question.groups.size()));
+  const std::optional<double> limit = check_limit(question);
+  if (!limit) return true;
+  if (work > kMostOfCheck * *limit) return false;
+  question.reserved_work = work;
+  return true;
+}
+
 // Scores of the predicted or requested class. A blank patch has the color that the preprocessing takes for the middle,
 // or is black if it takes none.
 void add_scores(Report& report, VisionModel& model, const ImageProcessor& processor, const PixelInput& input,
@@ -90,7 +104,9 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
   question.replacements = options.check_replacements;
   question.phases = options.phases;
   question.stop_token = options.stop_token;
+  const bool has_time_for_curve = reserve_curve(question);
   score_methods(report, question);
+  if (report.check && has_time_for_curve) report.curve = report_curve(report, question);
 }
 
 void add_prediction(Report& report, const ModelInfo& info, const ModelOutput& output, const ExplainOptions& options) {

@@ -34,6 +34,7 @@ struct MethodQuestion {
   std::size_t threads = 0;                // of what is not the model's; 0: one per hardware thread
   CheckWhen check = CheckWhen::kIfCheap;  // of the maps in the report
   bool is_explained = true;               // the maps are meant to explain the target, so that more checks are worth it
+  double reserved_work = 0.0;             // operations that the check leaves to others of those that it may take
   const TextCodec* codec = nullptr;       // of a text: to replace its tokens by others, for the check
   const ReportImage* grid = nullptr;      // of a picture: to replace its patches, for the check
   std::size_t replacements = kReplacements;  // of each token or patch; 0: it is blanked

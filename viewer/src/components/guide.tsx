@@ -47,6 +47,8 @@ const GUIDE: readonly Section[] = [
       check:
         "Each token or patch in turn is replaced by others that could have stood there, and the model predicts again. How far the prediction falls, on average, says how much it needs that token or patch: the row below the text, the small map beside a picture. A patch is replaced alone and together with its neighbors, which often show the same. Several replacements of one token also show how far the check agrees with itself (its reliability).",
       agreement: `A map’s top token is right if the prediction falls without it by at least half as much as without the token that matters most. The order agrees from a rank correlation with the falls of ${AGREEMENT.strong}, in part from ${AGREEMENT.weak}, measured against the most that the check’s reliability allows. ● right, ◐ right with another order, or unsure, ○ another token decides. It applies to this text only, not to the method in general.`,
+      "insertion and deletion":
+        "Patches are removed in a map’s order, the first-ranked first, until none is left (deletion), or come back in that order to a blank picture (insertion). The better the order, the sooner the prediction falls without them, and the sooner it returns with them: a small area under the deletion line and a large one under the insertion line.",
       "logit difference":
         "How strongly the model prefers its prediction to the alternatives (the mean of the next ten tokens, or of all other classes), in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
       "attention sink":

@@ -2,9 +2,10 @@
 import { useViewer } from "../context";
 import { Bar } from "./bar";
 import { Card } from "./card";
+import { hasTarget } from "../report/mixings";
 import { Own, TokenName } from "./own_text";
 import { percentage } from "../report/text";
-import type { Choice, Prediction } from "../report/document";
+import type { Choice, Prediction, Target } from "../report/document";
 import type { Report } from "../report/report";
 
 const MOST = 5;
@@ -12,7 +13,14 @@ const MOST = 5;
 /** "+4.2 pp": percentage points more than before. */
 const changeWords = (by: number) => `${by > 0 ? "+" : by < 0 ? "−" : "±"}${(100 * Math.abs(by)).toFixed(1)} pp`;
 
-function ChoiceBar({ choice: { label, probability }, before }: { choice: Choice; before?: number }) {
+interface ChoiceBarProps {
+  choice: Choice;
+  before?: number;
+  /** explains it next to the target */
+  explain?: (() => void) | null;
+}
+
+function ChoiceBar({ choice: { label, probability }, before, explain }: ChoiceBarProps) {
   const words = percentage(probability);
   return (
     <Bar
@@ -20,10 +28,43 @@ function ChoiceBar({ choice: { label, probability }, before }: { choice: Choice;
       words={before === undefined ? words : `${words} (${changeWords(probability - before)})`}
       data-value={probability}
     >
-      <Own text={label} />
+      {explain ? (
+        <button
+          type="button"
+          class="quiet candidate"
+          title={`Explain “${label}”, too, and compare the two`}
+          onClick={explain}
+        >
+          <Own text={label} />
+        </button>
+      ) : (
+        <Own text={label} />
+      )}
     </Bar>
   );
 }
+
+/** What a server is asked for to explain a candidate: its number where the report knows it, else its name. */
+function targetName({ against }: Target, label: string): string {
+  const other = [against, ...(against?.others ?? [])].find((one) => one?.label === label);
+  return other?.index === undefined ? label : `id:${other.index}`;
+}
+
+/** How to explain another candidate of the explained prediction; null for the target itself, and without a server. */
+function useExplainCandidate({ kind, position }: Prediction, report: Report): (label: string) => (() => void) | null {
+  const ask = useViewer().askTarget.value;
+  const { target, output_token: own } = report.document;
+  const explained = target && target.kind === KIND_OF_TARGET[kind] && (position ?? own) === (target.position ?? own);
+  const isMade = explained && hasTarget(report.mixing);
+  return (label) => (ask && isMade && label !== target.label ? () => ask(targetName(target, label)) : null);
+}
+
+/** The kinds of predictions whose candidates can be targets. */
+const KIND_OF_TARGET: Partial<Record<Prediction["kind"], Target["kind"]>> = {
+  classification: "class",
+  masked: "masked",
+  next: "next",
+};
 
 /** Sorted in the order of another prediction, for side-by-side display; labels missing there come last. */
 export function inOrderOf(choices: readonly Choice[], other: readonly Choice[]): Choice[] {
@@ -54,6 +95,8 @@ function One({ prediction, report, heading, other }: OneProps) {
   const before = (all: readonly Choice[] | undefined, label: string) =>
     all?.find((choice) => choice.label === label)?.probability;
   const token = report.tokens[position ?? -1];
+  const explain = useExplainCandidate(prediction, report);
+  const asks = !other && choices.some(({ label }) => explain(label) !== null);
   const whole = { next: "next token", answer: "answer" }[kind as string] ?? "";
   return (
     <section>
@@ -70,13 +113,24 @@ function One({ prediction, report, heading, other }: OneProps) {
       )}
       <ol class="bars">
         {choices.slice(0, MOST).map((choice, k) => (
-          <ChoiceBar key={k} choice={choice} before={before(other?.choices, choice.label)} />
+          <ChoiceBar
+            key={k}
+            choice={choice}
+            before={before(other?.choices, choice.label)}
+            explain={other ? null : explain(choice.label)}
+          />
         ))}
         {candidates.length > 0 && <li class="help">Candidates</li>}
         {candidates.map((choice, k) => (
-          <ChoiceBar key={`c${k}`} choice={choice} before={before(other?.candidates, choice.label)} />
+          <ChoiceBar
+            key={`c${k}`}
+            choice={choice}
+            before={before(other?.candidates, choice.label)}
+            explain={other ? null : explain(choice.label)}
+          />
         ))}
       </ol>
+      {asks && <p class="help">Click another one to explain it, too, and see both side by side.</p>}
     </section>
   );
 }

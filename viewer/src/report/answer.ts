@@ -65,10 +65,13 @@ export function contrastWords({ named, more, quoted, rest }: Contrast): string {
 export const headlinePercent = (probability: number): string =>
   probability >= 0.01 && probability < 0.99 ? `${Math.round(100 * probability)}%` : percentage(probability);
 
+/** "“Paris”"; a class has a name of its own. */
+export const labelOf = ({ kind, label }: Target): string => (kind === "class" ? label : `“${label}”`);
+
 /** "“Paris” rather than “the”": a target with its contrast, as plain text. */
 export function choiceWords(target: Target): string {
   const contrast = contrastOf(target);
-  const label = target.kind === "class" ? target.label : `“${target.label}”`;
+  const label = labelOf(target);
   return contrast ? `${label} rather than ${contrastWords(contrast)}` : label;
 }
 

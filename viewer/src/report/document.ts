@@ -210,6 +210,16 @@ export interface MapCheck {
   order?: string;
 }
 
+/** The probability of a picture's class while patches are removed, or come back, in the order of a map. */
+export interface Curve {
+  order: Method;
+  /** shares of the patches, from 0 to 1 */
+  steps: number[];
+  /** with only the first of the order, this share of the patches; without them */
+  insertion: number[];
+  deletion: number[];
+}
+
 /** One of the two questions about a map, and what the check says of it. */
 export interface Verdict {
   question: "top" | "order";
@@ -285,6 +295,8 @@ export interface ReportDocument {
   target?: Target;
   scores?: ScoreFields[];
   check?: Check;
+  /** of a picture's best map, if there was time for it */
+  curve?: Curve;
   /** older reports lack it */
   answer?: AnswerFields;
   output_token?: number;

@@ -31,7 +31,7 @@ export function Composer({ state }: { state: ServerState }) {
   const folded = useFolding(state);
   const submit = (event: Event) => {
     event.preventDefault();
-    if (task === "text") void state.explanations.explainText();
+    if (task === "text") void (asksForBoth(question) ? state.variants.explainBoth() : state.explanations.explainText());
     if (task === "generation") void state.generations.generate();
   };
   return (
@@ -183,28 +183,60 @@ function TextFields({ state }: { state: ServerState }) {
   const masked = question.chosen.value?.head === "masked";
   const changed = [question.pair, question.candidates, question.referents].some(({ value }) => value !== "");
   return (
-    <AskArea id="ask-text" label="Text" text={question.text}>
-      <button type="submit" class="primary" id="explain" disabled={question.text.value.trim() === ""}>
-        Explain
-      </button>
+    <>
+      <AskArea id="ask-text" label="Text" text={question.text}>
+        <button type="submit" class="primary" id="explain" disabled={question.text.value.trim() === ""}>
+          {asksForBoth(question) ? "Explain both" : "Explain"}
+        </button>
+        <button
+          type="button"
+          id="compare-ask"
+          hidden={!(shown && "viewer" in shown) || asksForBoth(question)}
+          disabled={question.text.value.trim() === "" || busy}
+          title="Explain this text with this model and show it next to the current explanation"
+          onClick={() => void state.variants.compareText()}
+        >
+          Run as B and compare
+        </button>
+        <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
+          <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
+          {masked && (
+            <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
+          )}
+          <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={question.referents} />
+          <Edges question={question} />
+        </Popover>
+      </AskArea>
+      <OtherText question={question} />
+    </>
+  );
+}
+
+const asksForBoth = ({ other }: Question) => (other.value ?? "").trim() !== "";
+
+/** A second text, explained with the first and shown next to it. */
+function OtherText({ question: { other } }: { question: Question }) {
+  const text = other.value;
+  if (text === null) {
+    return (
       <button
         type="button"
-        id="compare-ask"
-        hidden={!(shown && "viewer" in shown)}
-        disabled={question.text.value.trim() === "" || busy}
-        title="Explain this text with this model and show it next to the current explanation"
-        onClick={() => void state.variants.compareText()}
+        class="quiet"
+        id="add-other"
+        onClick={() => {
+          other.value = "";
+          requestAnimationFrame(() => document.getElementById("ask-other")?.focus());
+        }}
       >
-        Run as B and compare
+        + Another text, to compare
       </button>
-      <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
-        <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
-        {masked && (
-          <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
-        )}
-        <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={question.referents} />
-        <Edges question={question} />
-      </Popover>
+    );
+  }
+  return (
+    <AskArea id="ask-other" label="Another text, to compare" text={other as Signal<string>}>
+      <button type="button" id="drop-other" onClick={() => (other.value = null)}>
+        Only one text
+      </button>
     </AskArea>
   );
 }

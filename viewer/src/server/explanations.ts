@@ -7,6 +7,7 @@ import { mixingInfo, type MixingInfo, type MixingName } from "../report/mixings"
 import type { Recipe } from "../report/recipe";
 import { Report } from "../report/report";
 import { WordReport } from "../report/words";
+import { compareWith } from "./beside";
 import { writePictureAsk, writeTextAsk } from "./ask";
 import type { ServedModel } from "./client";
 import { ofAllTokens, withSettings } from "./long_text";
@@ -125,6 +126,7 @@ export class Explanations {
         if (viewer.asking.peek() === what) viewer.asking.value = null;
       });
     };
+    viewer.askTarget.value = (target) => void this.compareTarget(viewer, asked, target);
     const served = this.question.table.peek()?.models.find(({ name }) => name === this.question.chosen.peek()?.name);
     viewer.askMixing.value = {
       offers: ({ name }) => served?.mixings.includes(name) ?? true,
@@ -135,6 +137,18 @@ export class Explanations {
       if ("picture" in asked) this.showPicture(viewer, asked);
       else this.results.putText(viewer, asked);
     });
+  }
+
+  /** Another candidate of the same prediction next to the target, rather than its own alternatives. */
+  private async compareTarget(viewer: Viewer, asked: Asked, target: string) {
+    const { against, ...rest } = "text" in asked ? asked.text : asked.options;
+    void against;
+    const body = this.beside(viewer, { ...rest, target });
+    const report = await this.ask(
+      "text" in asked ? { text: body } : { ...asked, options: asTexts(body) },
+      "Explaining the other",
+    );
+    if (report) compareWith(viewer, report, "compare-card");
   }
 
   /** The same input with another mixing; layer and output token are kept. */

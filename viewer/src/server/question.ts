@@ -29,6 +29,8 @@ export class Question {
   readonly task = signal<Task>("text");
   readonly text = signal("");
   readonly pair = signal("");
+  /** another text, to explain next to this one; null: none is asked for */
+  readonly other = signal<string | null>(null);
   readonly prompt = signal("");
   readonly model = signal<Record<Task, string>>({ text: "", image: "", generation: "" });
   /** for texts, pictures and continuations: what the layers' matrices are made of */
@@ -72,11 +74,12 @@ export class Question {
   /** Whether a decoder request would take minutes for all tokens. */
   readonly long: ReadonlySignal<boolean> = computed(() => isLong(this.chosen.value, this.text.value, this.pair.value));
   /** Whether rows of one token suffice: true for attention, but not for relevance, which a named target implies. */
-  readonly onlyLast: ReadonlySignal<boolean> = computed(() => {
+  private readonly lastSuffices: ReadonlySignal<boolean> = computed(() => {
     const named = this.mixing.value === "auto" && (this.target.value.trim() || this.against.value.trim());
     const attention = ["auto", "attention"].includes(this.mixing.value) && !named;
-    return this.long.value && !this.allTokens.value && attention;
+    return !this.allTokens.value && attention;
   });
+  readonly onlyLast: ReadonlySignal<boolean> = computed(() => this.long.value && this.lastSuffices.value);
   /** Whether the prompt is passed to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
   readonly examples = computed(() => textsOf(this.chosen.value, this.task.value === "generation" && this.chat.value));
@@ -152,9 +155,9 @@ export class Question {
     this.scores.value = SCORE_METHODS.filter((one) => method.includes(one));
   }
 
-  /** The request for a text. */
-  request(): Record<string, unknown> {
-    const text = this.keep(this.text.value);
+  /** The request for a text, the one in the form or another by the same choices. */
+  request(asked = this.text.value): Record<string, unknown> {
+    const text = this.keep(asked);
     const [candidates, referents] = [list(this.candidates.value), list(this.referents.value)];
     const body = {
       model: this.chosen.value?.name ?? "",
@@ -165,7 +168,8 @@ export class Question {
       ...(referents.length > 0 ? { referents } : {}),
       ...(text.length + this.pair.value.length <= MOST_TEXT_WITH_HEADS ? { keep_attention: true } : {}),
     };
-    return this.long.value ? askOfLong(body, !this.onlyLast.value) : body;
+    const long = isLong(this.chosen.value, text, this.pair.value);
+    return long ? askOfLong(body, !this.lastSuffices.value) : body;
   }
 
   /** The request for a continuation; sampling options only if it samples. */

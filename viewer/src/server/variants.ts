@@ -1,27 +1,11 @@
 // Variants of the text shown, next to the original: another text, blanked tokens, or a token replaced.
 import { batch } from "@preact/signals";
-import { heldLayerBeside } from "../compute/align";
 import type { Viewer } from "../context";
-import type { Report } from "../report/report";
 import { withInstead } from "../report/text";
+import { compareWith } from "./beside";
 import type { Explanations } from "./explanations";
 import type { Question } from "./question";
 import type { Results } from "./results";
-
-/** Shows a report as the one to compare with, and scrolls to its card. */
-function compareWith(viewer: Viewer, report: Report, card: "compare-card" | "what-if-card") {
-  const { choices } = viewer.state;
-  batch(() => {
-    viewer.problem.value = "";
-    const layer = heldLayerBeside(viewer.report, report, choices.layer.value);
-    choices.comparison.value = { method: choices.method.value, layer, shares: false };
-    viewer.other.value = report;
-  });
-  // The card that made the request stays in view above.
-  requestAnimationFrame(() =>
-    document.getElementById(card)?.scrollIntoView({ block: card === "compare-card" ? "nearest" : "start" }),
-  );
-}
 
 export class Variants {
   constructor(
@@ -34,11 +18,18 @@ export class Variants {
     return this.explanations.ask({ text: this.explanations.beside(viewer, body) }, what);
   }
 
-  async compareText() {
+  /** Another text next to the one shown. */
+  async compareText(body = this.question.request()) {
     const shown = this.results.shown.peek();
     if (!shown || !("viewer" in shown)) return;
-    const report = await this.ask(shown.viewer, this.question.request(), "Explaining the other");
+    const report = await this.ask(shown.viewer, body, "Explaining the other");
     if (report) compareWith(shown.viewer, report, "compare-card");
+  }
+
+  /** Two texts, side by side. */
+  async explainBoth() {
+    const other = this.question.request(this.question.other.peek() ?? "");
+    if (await this.explanations.explainText()) await this.compareText(other);
   }
 
   /** The same text with some tokens blanked; with none, the comparison ends. */

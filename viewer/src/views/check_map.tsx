@@ -11,6 +11,8 @@ import { pictureIn, type Picture } from "../report/picture";
 import { changeOf, CheckLegend, CheckTip, Replaced } from "./check_parts";
 import { stageLook } from "./image_maps";
 import { bitmapOf, placeIn, Stage } from "./image_stage";
+import { PatchEdges } from "./patch_edges";
+import { marksOf, PatchMarks } from "./patch_marks";
 
 /** The drop without each patch; NaN for those that were not checked. */
 function dropsOf(check: Check, { first, patches }: Picture): Float64Array {
@@ -44,16 +46,19 @@ export function CheckMap() {
     }),
   };
   return (
-    <Card id="check" title="Without each patch" tools={<Info about="check" place="trust" />} exporter={exporter}>
+    <Card id="check" title="Without each patch" open tools={<Info about="check" place="trust" />} exporter={exporter}>
       <div class="check-stage">
-        <Stage picture={picture} map={map} scale={scale} token={open.value ?? -1} plain>
-          <CheckedPatches
-            picture={picture}
-            check={check}
-            open={open.value}
-            toggle={(token) => (open.value = open.value === token ? null : token)}
-          />
-        </Stage>
+        <PatchEdges picture={picture}>
+          <Stage picture={picture} map={map} scale={scale} token={open.value ?? -1} plain>
+            <PatchMarks picture={picture} marks={marksOf(viewer)} />
+            <CheckedPatches
+              picture={picture}
+              check={check}
+              open={open.value}
+              toggle={(token) => (open.value = open.value === token ? null : token)}
+            />
+          </Stage>
+        </PatchEdges>
       </div>
       <CheckTip check={check} name={(token) => `the patch in ${report.tokens[token].label}`} />
       <CheckLegend check={check} part="patch" />

@@ -35,6 +35,7 @@ import {
   SPAN_WORDS,
   type Side,
   targetsApart,
+  targetTitle,
   unitsDiffer,
   withoutThem,
   withSpans,
@@ -51,7 +52,12 @@ export function Compare() {
 
 const COLOURS = "Red: B is smaller than A; blue: larger.";
 
-const says = ({ document }: Report) => (document.predictions ?? []).length > 0;
+const predictionsOf = ({ document }: Report) => document.predictions ?? [];
+
+/** Whether there are predictions to compare: two targets of one input have the same. */
+const predictApart = (a: Report, b: Report, targets: string) =>
+  predictionsOf(a).length + predictionsOf(b).length > 0 &&
+  !(targets && JSON.stringify(predictionsOf(a)) === JSON.stringify(predictionsOf(b)));
 
 /** Maps the output token to its counterpart: if there are several tokens, the last, which has read the others. */
 function outputMatch(match: Int32Array, spans: readonly Span[], token: number): Int32Array {
@@ -120,8 +126,12 @@ function useComparison() {
   const [signedA, signedB] = sides.map(({ method }) => isScore(method));
   const foreign = b.report !== viewer.report;
   const another = !foreign && a.token !== b.token;
+  const targets = foreign ? targetsApart(sides) : "";
   const [titleA, titleB] = sides.map(
-    (side) => mapTitle(side.method, side.layer) + (another ? `, output token ${viewer.plainName(side.token)}` : ""),
+    (side) =>
+      (targets ? targetTitle(side) : "") +
+      mapTitle(side.method, side.layer) +
+      (another ? `, output token ${viewer.plainName(side.token)}` : ""),
   );
   return {
     ...compared,
@@ -132,7 +142,7 @@ function useComparison() {
     /** they have one scale */
     common: (alike || chosen.shares || signedA) && signedA === signedB,
     foreign,
-    targets: foreign ? targetsApart(sides) : "",
+    targets,
     units: [foreign ? depthWords(sides) : "", spans.length > 0 ? SPAN_WORDS : ""].filter(Boolean),
     titles: [titleA, [titleB, without].filter(Boolean).join(", ")],
     /** both sides, for captions */
@@ -193,7 +203,7 @@ function exporterOf({ sides, match, spans, chosen, first, second, apart, ...said
 
 function Comparison() {
   const compared = useComparison();
-  const { sides, titles, chosen, foreign, without, ranks, unmatched } = compared;
+  const { sides, titles, chosen, foreign, without, ranks, unmatched, targets } = compared;
   const [a, b] = sides;
   const { report } = a;
   return (
@@ -210,7 +220,7 @@ function Comparison() {
       {!sides.some(({ method }) => isScore(method)) &&
         (a.method !== b.method || a.token !== b.token || foreign) &&
         report.layers.length > 1 && <LayerMaps {...compared} />}
-      {foreign && (says(report) || says(b.report)) && (
+      {foreign && predictApart(report, b.report, targets) && (
         <div class="compare predictions-pair">
           <Predictions report={report} heading="Prediction (A)" />
           <Predictions

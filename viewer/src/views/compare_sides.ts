@@ -6,7 +6,7 @@ import { recipeOf } from "../report/recipe";
 import { isScore, type Method } from "../report/document";
 import type { Report } from "../report/report";
 import type { Gone } from "../context";
-import { choiceWords } from "../report/answer";
+import { choiceWords, labelOf } from "../report/answer";
 import { shorten } from "../report/text";
 import { WordReport } from "../report/words";
 
@@ -111,10 +111,19 @@ export function withSpans(sides: readonly [Side, Side], spans: readonly Span[]):
 export const SPAN_WORDS =
   "Where the two are split into different tokens, the sums over the same characters are compared (of flow, the largest value).";
 
+/** "“Paris”: ", or "" if no prediction is explained: the beginning of a side's title where the two explain others. */
+export function targetTitle({ report, method }: Side): string {
+  const target = explainedBy(report, method);
+  return target ? `${labelOf(target)}: ` : "";
+}
+
+const explainedBy = (report: Report, method: Method) =>
+  hasTarget(report.mixing) || isScore(method) ? report.document.target : undefined;
+
 /** "A is “Paris” rather than “the”, B is “Berlin” rather than “Hamburg”.", if the two explain different choices; or "". */
 export function targetsApart(sides: readonly [Side, Side]): string {
   const words = sides.map(({ report, method }) => {
-    const target = hasTarget(report.mixing) || isScore(method) ? report.document.target : undefined;
+    const target = explainedBy(report, method);
     return target ? `is ${choiceWords(target)}` : "explains no prediction";
   });
   return words[0] === words[1] ? "" : `A ${words[0]}, B ${words[1]}.`;

@@ -11,6 +11,8 @@ import { clickToken } from "../shortcuts";
 import { MapLegend } from "./image_legend";
 import { mapTitle, type ShownMap } from "./image_maps";
 import { aspectOf, placeIn, Stage } from "./image_stage";
+import { PatchEdges } from "./patch_edges";
+import { marksOf, MarksLegend, PatchMarks } from "./patch_marks";
 
 /** The method whose map the pointer is over, if several are shown. */
 export const pointedMethod = signal<Method | null>(null);
@@ -28,31 +30,36 @@ export function Figure({ picture, method, map, scale }: FigureProps) {
   };
   const isChosen = method === choices.method.value;
   const beside = choices.overlay.value === "beside";
+  // The ranking is that of the chosen method.
+  const marks = isChosen ? marksOf(viewer) : [];
   const box = (only: "photo" | undefined, over: ComponentChildren) => (
-    <div
-      class="stage-box"
-      onClick={(event) => {
-        const cell = (event.target as Element).closest<HTMLElement>(".cell");
-        const token = cell ? Number(cell.dataset.token) : at(event);
-        if (token === null) return;
-        clickToken(viewer, token, event, (one) => viewer.explain(one));
-        cell?.focus();
-      }}
-      onPointerMove={(event) => {
-        const token = at(event);
-        pointedMethod.value = method;
-        pointed.value = token === null ? null : { input: token, view: "picture" };
-      }}
-      onPointerLeave={() => {
-        pointedMethod.value = null;
-        pointed.value = null;
-      }}
-    >
-      <Stage picture={picture} map={map} scale={scale} token={isScore(method) ? -1 : choices.token.value} only={only}>
-        <PointedPatch picture={picture} />
-        {over}
-      </Stage>
-    </div>
+    <PatchEdges picture={picture}>
+      <div
+        class="stage-box"
+        onClick={(event) => {
+          const cell = (event.target as Element).closest<HTMLElement>(".cell");
+          const token = cell ? Number(cell.dataset.token) : at(event);
+          if (token === null) return;
+          clickToken(viewer, token, event, (one) => viewer.explain(one));
+          cell?.focus();
+        }}
+        onPointerMove={(event) => {
+          const token = at(event);
+          pointedMethod.value = method;
+          pointed.value = token === null ? null : { input: token, view: "picture" };
+        }}
+        onPointerLeave={() => {
+          pointedMethod.value = null;
+          pointed.value = null;
+        }}
+      >
+        <Stage picture={picture} map={map} scale={scale} token={isScore(method) ? -1 : choices.token.value} only={only}>
+          <PatchMarks picture={picture} marks={marks} />
+          <PointedPatch picture={picture} />
+          {over}
+        </Stage>
+      </div>
+    </PatchEdges>
   );
   return (
     <figure
@@ -77,6 +84,7 @@ export function Figure({ picture, method, map, scale }: FigureProps) {
         )}
       </div>
       {map && <MapLegend scale={scale} map={map} />}
+      <MarksLegend marks={marks} />
     </figure>
   );
 }

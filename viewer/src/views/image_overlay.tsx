@@ -16,6 +16,7 @@ import { pictureIn, type Picture } from "../report/picture";
 import { targetWords } from "../report/setting_words";
 import { AGAINST, FOR, format, formatSigned, percent } from "../report/text";
 import { sum } from "../report/values";
+import { oneColumn } from "../theme";
 import { Figure, pointedMethod } from "./image_figure";
 import { EXPLAINED, isGrey, OverlayChoice } from "./image_legend";
 import { mapIn, mapTitle, scaleIn, shownMaps, stageLook, type ShownMap } from "./image_maps";
@@ -91,12 +92,23 @@ export function ImageOverlay() {
   useReady(root, bitmap);
   useAbove(root);
   const maps = shownMaps(viewer);
+  const narrow = oneColumn.value;
+  const choice = (
+    <div class="row">
+      {!viewer.scored && <Specials picture={picture} />}
+      {report.methods.length > 1 && (
+        <CheckControl control="side-control" id="side" on={choices.sideBySide}>
+          Every method
+        </CheckControl>
+      )}
+    </div>
+  );
   return (
     <Card
       id="picture"
       title={choices.overlay.value === "beside" ? "Beside the picture" : "Over the picture"}
       open
-      tools={<OverlayChoice />}
+      tools={narrow ? undefined : <OverlayChoice />}
       exporter={exporterOf(viewer, picture, bitmap, maps)}
     >
       <div ref={root}>
@@ -105,14 +117,7 @@ export function ImageOverlay() {
             {bitmap.problem.value}
           </p>
         )}
-        <div class="row">
-          {!viewer.scored && <Specials picture={picture} />}
-          {report.methods.length > 1 && (
-            <CheckControl control="side-control" id="side" on={choices.sideBySide}>
-              Every method
-            </CheckControl>
-          )}
-        </div>
+        {!narrow && choice}
         <div id="stages">
           {maps.map((shown, k) => (
             <Figure key={k} picture={picture} {...shown} />
@@ -120,7 +125,13 @@ export function ImageOverlay() {
         </div>
         <PictureReadout picture={picture} />
         <details id="picture-options">
-          <summary>How the map is drawn</summary>
+          <summary>{narrow ? "Choose another map, or how it is drawn" : "How the map is drawn"}</summary>
+          {narrow && (
+            <>
+              <OverlayChoice />
+              {choice}
+            </>
+          )}
           <Options />
           <Help picture={picture} />
         </details>

@@ -6,6 +6,7 @@ import { PredictionCard } from "../components/predictions";
 import { useViewer } from "../context";
 import { oneColumn } from "../theme";
 import { CheckMap } from "./check_map";
+import { CurveCard } from "./curve";
 import { ImageLayers } from "./image_layers";
 import { isGrey } from "./image_legend";
 import { ImageOverlay } from "./image_overlay";
@@ -40,6 +41,7 @@ export function ImageLead() {
           <Belief />
         </section>
         <CheckMap />
+        <CurveCard />
         {!narrow && <PredictionCard open />}
       </div>
     </Look>

@@ -197,6 +197,78 @@ describe("of a picture", () => {
   });
 });
 
+/** A check in which patch `decisive` matters most, whatever patch the maps rank first. */
+const checkOf = (
+  first: number,
+  patches: readonly number[],
+  decisive: number,
+  layer: number,
+  top: "strong" | "unknown",
+) => ({
+  ...{ quantity: "logit difference", value: 3 },
+  tokens: patches.map((token) => ({ token, drop: token === decisive ? 2 : 0.1 })),
+  maps: [
+    { method: "rollout" as const, layer, first_token: first, decisive_token: decisive, compared: patches.length },
+  ].map((map) => ({
+    ...map,
+    level: top,
+    top_level: top,
+    order_level: "none" as const,
+    effect: "It is.",
+    order: "No.",
+  })),
+});
+
+test("the patch that decides and the one ranked first are outlined, with the numbers of rows and columns", async () => {
+  const { document, patches, map, last, rows, columns, numbers } = sampleOf("small");
+  const output = numbers.report.output_token ?? 0;
+  const values = map("rollout", output, last)!;
+  const first = patches[values.indexOf(Math.max(...values))];
+  const decisive = patches.find((patch) => patch !== first)!;
+  const marks = (stage: string) => all(`${stage} .marks g`).map(({ dataset }) => [Number(dataset.token), dataset.mark]);
+  const both = [
+    [decisive, "decides"],
+    [first, "first"],
+  ];
+  await open({ ...document, check: checkOf(first, patches, decisive, last, "strong") });
+  await choose("rollout");
+  expect([marks("#stages"), marks("#check-card")]).toEqual([both, both]);
+  expect(all(".marks-legend li").map(({ textContent }) => textContent)).toEqual([
+    expect.stringMatching(/^row \d+, column \d+: without it the prediction falls most$/u),
+    expect.stringMatching(/^row \d+, column \d+: ranked first by this map$/u),
+  ]);
+  const edge = (side: string) => all(`#stages .edge.${side} span`).map(({ textContent }) => Number(textContent));
+  const counted = (count: number) => Array.from({ length: count }, (_, k) => k + 1);
+  expect([edge("rows"), edge("columns")]).toEqual([counted(rows), counted(columns)]);
+  // One patch may be both; where none decides, none is said to.
+  await open({ ...document, check: checkOf(first, patches, first, last, "strong") });
+  await choose("rollout");
+  expect(marks("#stages")).toEqual([[first, "decides first"]]);
+  await open({ ...document, check: checkOf(first, patches, decisive, last, "unknown") });
+  await choose("rollout");
+  expect(marks("#stages")).toEqual([[first, "first"]]);
+});
+
+test("the curve of the best map is drawn, and saved", async () => {
+  const { document } = sampleOf("small");
+  await openWhole(document);
+  expect(has("#curve-card")).toBe(false);
+  const curve = { order: "flow" as const, steps: [0, 0.5, 1], insertion: [0.1, 0.8, 0.9], deletion: [0.9, 0.2, 0.1] };
+  await openWhole({ ...document, curve });
+  expect(text("#curve-heading")).toBe("In the order of flow");
+  for (const name of ["insertion", "deletion"] as const) {
+    const points = all(`#curve .${name} [data-value]`).map(({ dataset }) => [dataset.share, dataset.value].map(Number));
+    expect(points).toEqual(curve.steps.map((share, k) => [share, curve[name][k]]));
+  }
+  expect(text("#curve-card .marks-legend")).toMatch(/insertion.*\(area 0\.65\).*deletion.*\(area 0\.35\)/u);
+  const lines = cells(await saved("curve", "csv"));
+  expect(lines.map((line) => [line.share, line.insertion, line.deletion].map(Number))).toEqual([
+    [0, 0.1, 0.9],
+    [0.5, 0.8, 0.2],
+    [1, 0.9, 0.1],
+  ]);
+});
+
 test("what the model does without each patch stands beside the maps", async () => {
   const { document, first, patches } = sampleOf("small");
   const at = (place: number) => `#check-card .cell[data-token="${first + place}"]`;

@@ -180,6 +180,47 @@ describe("beside it", () => {
     await until(() => !has("#compare-card"));
   });
 
+  test("a click on another candidate explains it, too, next to the target", async () => {
+    const others = [
+      { label: "was", index: 3, logit: 2 },
+      { label: "are", index: 4, logit: 1 },
+    ];
+    const { settings, ...report } = reportOf("", "short");
+    const explaining = (label: string, index: number) => ({
+      ...report,
+      settings: { ...settings, mixing: "relevance" },
+      target: { kind: "masked", label, index, logit: 5, position: 6, against: { label: "", logit: 1.5, others } },
+    });
+    const server = await serve({
+      document: ((_: string, { target }: { target?: string }) =>
+        target ? explaining("was", 3) : explaining("is", 2)) as unknown as Answer,
+    });
+    await fill("#ask-against", "are");
+    await explain();
+    await answered();
+    // The target is what is explained; the classes belong to another prediction.
+    expect(texts("#predictions button.candidate")).toEqual(["was", "are", "are"]);
+    await click("#predictions button.candidate");
+    await until(() => has("#compare-card"));
+    const [{ body: first }, { body: second }] = server.asks("explain");
+    expect([first.against, second.against, second.target]).toEqual(["are", undefined, "id:3"]);
+    expect({ ...second, target: undefined }).toMatchObject({ text: first.text, model: first.model });
+    expect(has(".predictions-pair")).toBe(false);
+  });
+
+  test("two texts are explained with one press", async () => {
+    const server = await serve();
+    await click("#add-other");
+    await fill("#ask-other", "another");
+    expect(text("#explain")).toBe("Explain both");
+    await explain();
+    await until(() => has("#compare-card"));
+    expect(server.asks("explain").map(({ body }) => body.text)).toEqual(["The key [MASK].", "another"]);
+    await unfold();
+    await click("#drop-other");
+    expect([has("#ask-other"), text("#explain")]).toEqual([false, "Explain"]);
+  });
+
   test("another text, or other words for a token", async () => {
     const server = await serve();
     await explain();
