@@ -1,16 +1,36 @@
-// Describes the differences between encoder architectures as data: names and a few switches.
+// Describes every model family as data: one row of names and a few switches for each.
 //
-// BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, ELECTRA, DistilBERT and ALBERT share one computation.
-// Embeddings of the token, its position and its segment are added and normalized. Every layer then mixes positions by
-// self-attention and transforms each position by a two-layer feed-forward network, with a layer norm after each of the
-// two residual additions. A head turns the last hidden states into logits.
-// Megatron-BERT instead has GPT-2's blocks without the causal mask: a layer norm before self-attention and before the
-// feed-forward network, none after the embeddings, and one after the last layer. ViT, MSN, DeiT and DINOv2 apply those
-// blocks to the patches of an image. So do BEiT, which adds a number to every score for the distance between two
-// patches, and CLIP's vision part, whose tokens are normalized before the first layer. ModernBERT has decoder blocks
-// without the causal mask: rotary, gated, no biases. MPNet adds to every score a number for the distance between the
-// two tokens; DeBERTa adds products of the query and the key with an embedding of that distance.
-// One row of the table below holds all names and choices, so a new architecture of this family needs no new code.
+// Problem. Families of Transformers compute nearly the same, but spell the settings of config.json and the tensors of
+// the files differently, and vary where norms stand, which maps have biases, how positions come in and who sees whom.
+//
+// Method. All of them are stacks of one layer (torch/transformer_layer.h) between embeddings and a head, so one kind of
+// row describes all: names of settings (ConfigKeys), names of tensors (TensorNames), and how the layer's parts are put
+// together. Defaults are Llama's, and a row states what differs. An empty name means that the family has no such part
+// or setting. model_config.h reads config.json by a row, model_weights.h finds the weights by it, and a relative that
+// varies only what rows can say needs no new code.
+//
+// Encoders. Every token sees all others. BERT, RoBERTa (with XLM-R, CamemBERT and data2vec), ERNIE, ELECTRA, DistilBERT
+// and ALBERT add the embeddings of the token, its position and its segment, and have a layer norm after each of a
+// layer's two residual additions. Megatron-BERT instead has GPT-2's blocks without the causal mask: a layer norm before
+// self-attention and before the feed-forward network, none after the embeddings, and one after the last layer. ViT,
+// MSN, DeiT and DINOv2 apply those blocks to the patches of an image. So do BEiT, which adds a number to every score
+// for the distance between two patches, and CLIP's vision part, whose tokens are normalized before the first layer.
+// ModernBERT has decoder blocks without the causal mask: rotary, gated, no biases. MPNet adds to every score a number
+// for the distance between the two tokens; DeBERTa adds products of the query and the key with an embedding of that
+// distance.
+//
+// Decoders. A position sees itself and those before it, norms stand before the blocks, and one matrix gives the logits
+// of the next token. GPT-2 learns a vector for each position and adds it to the embedding. Llama and its relatives
+// rotate queries and keys by angles that grow with the position (rotary embedding), omit the mean from the norms and
+// drop most biases, gate the feed-forward network, and let groups of heads share keys and values. In GPT-J, GPT-NeoX
+// and Phi both halves of a layer have the same input; Gemma 2 and OLMo 2 normalize the output of each half. In a
+// mixture of experts (Mixtral) a layer has many feed-forward networks, of which each token passes a few. In gpt-oss
+// each head has a learned sink, and gates have a limit.
+//
+// Encoder-decoders. The encoder reads a source text. The decoder writes a target text: in each of its layers a token
+// attends to the target tokens before it, then to the encoder's output for the source. Each half has a row; both embed
+// the same words. T5 has RMS norms before its blocks, no biases, and scores that depend on the distance between two
+// tokens. BART has learned or sinusoidal positions, and layer norms after its blocks or, in its relatives, before them.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +41,8 @@
 #include <string_view>
 
 namespace attnflow {
+
+enum class ArchitectureKind { kEncoder, kDecoder, kEncoderDecoder };
 
 enum class Activation {
   kGelu,      // x Phi(x), with the error function
@@ -34,7 +56,14 @@ enum class Activation {
 // Placement of a layer's norms. x is the residual stream, f self-attention or the feed-forward network.
 enum class NormPlace {
   kAfter,   // x = norm(x + f(x))
-  kBefore,  // x = x + f(norm(x)), and a norm after the last layer
+  kBefore,  // x = x + f(norm(x)), and usually a norm after the last layer
+};
+
+enum class NormKind {
+  kLayer,         // (x - mean) / sqrt(variance + eps) * scale + shift
+  kLayerNoShift,  // the same without a shift
+  kRms,           // x / sqrt(mean of squares + eps) * scale
+  kRmsPlusOne,    // the same, times 1 + scale
 };
 
 // How the matrix of y = x W^T + b, from `in` to `out` numbers, is stored.
@@ -46,44 +75,110 @@ enum class QueryKeyValueOrder {
   kByHead,      // for each key-value head: its queries, its key, its value
 };
 
-// Keys of config.json. Empty: the architecture has no such setting.
-struct ConfigKeys {
-  std::string_view hidden = "hidden_size";
-  std::string_view layers = "num_hidden_layers";
-  std::string_view heads = "num_attention_heads";
-  std::string_view intermediate = "intermediate_size";
-  std::string_view activation = "hidden_act";
-  std::string_view token_types = "type_vocab_size";
-  std::string_view position_input = {};  // false: embeddings do not include the position
-  std::string_view norm_eps = "layer_norm_eps";
-  std::string_view embedding = {};   // width of the embeddings if it differs from the hidden size
-  std::string_view groups = {};      // number of groups of layers that share weights
-  std::string_view inner = {};       // layers inside a group
-  std::string_view padding_id = {};  // positions count from this id + 1
-  std::string_view buckets = {};     // of distances between tokens: Architecture::distance_bias
-  std::string_view query_bias = {};  // false: the map has no bias; several maps may have the same key of config.json
-  std::string_view key_bias = {};
-  std::string_view value_bias = {};
-  std::string_view patch_distances = {};  // true: LayerNames::patch_distances are present
-  std::string_view layer_scale = {};      // 0: LayerNames::attention_scale and feed_forward_scale are absent
-  std::string_view mlp_ratio = {};        // the intermediate size divided by the hidden size, if given that way
-  std::string_view gated = {};            // true: a gated feed-forward network (SwiGLU)
-  std::string_view registers = {};        // number of register tokens
-  std::string_view pooling = {};          // input of a classification head: "cls" or "mean"
+// How a position comes in. Scores may depend on distances as well (TensorNames::distance and others).
+enum class PositionKind {
+  kNone,
+  kLearnt,  // a row of a table, added to the embedding
+  kRotary,  // queries and keys are rotated by position x frequency
+  kAlibi,   // scores grow with the key's position, with a slope for each head
+  // d numbers added to the embedding: sin(p f_i), then cos(p f_i), for position p. With h = d / 2,
+  kSinusoidal,        // f_i = 10000^(-i / h)
+  kSinusoidalClosed,  // f_i = 10000^(-i / (h - 1)): the last is 1 / 10000 (M2M100)
 };
 
-// Keys of config.json for rotary queries and keys (transformer_layer.h) and for layers whose tokens see only nearby
-// tokens, with defaults. An image has rows and columns of patches as positions (TokenPlaces), and no windowed layers.
-struct RotaryKeys {
-  std::string_view theta = {};        // for layers whose tokens see all others
-  std::string_view local_theta = {};  // for the other layers
-  std::string_view window = {};       // tokens visible in those layers, half of them on either side
-  std::string_view half_window = {};  // that half; takes precedence if given
-  std::string_view interval = {};     // one layer in this many, starting with the first, sees all tokens
-  double default_theta = 10000.0;
-  double default_local_theta = 10000.0;
-  std::size_t default_window = 0;
-  std::size_t default_interval = 1;
+enum class BiasRule {
+  kAlways,
+  kNever,
+  kSetting,  // as a setting of config.json says, false by default
+  kSettingOrTrue,
+};
+
+struct BiasRules {
+  BiasRule query_key_value = BiasRule::kNever;
+  BiasRule attention_output = BiasRule::kNever;
+  BiasRule feed_forward = BiasRule::kNever;
+  std::optional<BiasRule> key = {};  // of the map to keys; absent: query_key_value
+};
+inline constexpr BiasRules kAllBiases = {BiasRule::kAlways, BiasRule::kAlways, BiasRule::kAlways};
+inline constexpr BiasRules kStatedBiases = {BiasRule::kSetting, BiasRule::kSetting, BiasRule::kSetting};
+inline constexpr BiasRules kStatedAttentionBiases = {BiasRule::kSetting, BiasRule::kSetting, BiasRule::kNever};
+
+// Which layers see only nearby tokens: in decoders the last `window`, in encoders half as many on either side.
+enum class WindowRule {
+  kNone,         // none; a decoder's config.json that asks for windows is rejected
+  kAll,          // all, if the window is set, regardless of layer_types
+  kAllOrNamed,   // those that layer_types names; all if it is absent
+  kSwitched,     // none unless use_sliding_window is true; then as layer_types says, or from max_window_layers on
+  kAllSwitched,  // none unless use_sliding_window is true; then all, if the window is set
+  kInterval,     // those that layer_types names, else all but the last layer in each interval
+  kAfterFirst,   // those that layer_types names, else all but the first layer in each interval
+  kNamed,        // those that attention_layers or attention_types name "local" (GPT-Neo)
+};
+
+constexpr bool is_switched(WindowRule rule) {
+  return rule == WindowRule::kSwitched || rule == WindowRule::kAllSwitched;
+}
+
+// Keys of config.json. A key with two spellings is written "hidden_size|n_embed".
+struct ConfigKeys {
+  std::string_view hidden = "hidden_size";
+  std::string_view embedding = {};  // width of the embeddings if it differs from the hidden size
+  std::string_view layers = "num_hidden_layers";
+  std::string_view groups = {};  // number of groups of layers that share weights
+  std::string_view inner = {};   // layers inside a group
+  std::string_view heads = "num_attention_heads";
+  std::string_view key_value_heads = "num_key_value_heads";
+  std::string_view multi_query = {};  // true, or absent: all heads share one key and value
+  // true: key_value_heads gives their number, whatever multi_query says, and a layer's halves have the same input.
+  std::string_view grouped = {};
+  std::string_view head_width = "head_dim";
+  std::string_view intermediate = "intermediate_size";
+  std::string_view mlp_ratio = {};  // the intermediate size divided by the hidden size, if given that way
+  std::string_view positions = "max_position_embeddings";
+  std::string_view position_input = {};  // false: embeddings do not include the position
+  std::string_view padding_id = {};      // positions count from this id + 1, in place of position_offset
+  std::string_view token_types = {};
+  std::string_view registers = {};  // number of register tokens of an image
+  std::string_view activation = "hidden_act";
+  // Replaces `activation`: "relu", or "gated-relu" for a gated network. "gated-gelu" is the tanh approximation. If
+  // present, `gated` below decides whether the network is gated, and inner_activation which activation it has.
+  std::string_view gated_activation = {};
+  std::string_view gated = {};             // true: a gated network; empty: gated if the names have a gate
+  std::string_view inner_activation = {};  // the activation's name alone, without "gated-"
+  std::string_view norm_eps = "rms_norm_eps";
+  std::string_view attention_bias = "attention_bias";  // with BiasRule::kSetting
+  std::string_view query_bias = {};                    // in place of attention_bias
+  std::string_view key_bias = {};
+  std::string_view value_bias = {};
+  std::string_view feed_forward_bias = "mlp_bias";
+  std::string_view layer_scale = {};       // 0: TensorNames::attention_scale and feed_forward_scale are absent
+  std::string_view embedding_factor = {};  // of embeddings
+  std::string_view root_embedding = {};    // true: embeddings are multiplied by sqrt(hidden)
+  std::string_view score_factor = {};      // of q k^T, in place of 1 / sqrt(head width)
+  std::string_view residual_factor = {};   // of the output of each half of a layer
+  std::string_view logit_factor = {};
+  std::string_view logit_divisor = {};
+  std::string_view root_logits = {};  // true: logits are divided by sqrt(hidden)
+  std::string_view score_width = {};  // scores are divided by its square root
+  std::string_view score_cap = {};
+  std::string_view logit_cap = {};
+  std::string_view parallel = {};        // true: both halves of a layer have the same input
+  std::string_view parallel_norms = {};  // with `grouped`: 1 if they share a norm, 2 (or absent) if not
+  std::string_view alibi = {};           // true: PositionKind::kAlibi
+  std::string_view window = "sliding_window";
+  std::string_view half_window = {};  // half of it; takes precedence if given
+  std::string_view window_interval = {};
+  std::string_view rotary_theta = "rope_theta";  // empty: config.json cannot change the angles
+  std::string_view rotary_share = "partial_rotary_factor";
+  std::string_view rotary_width = {};        // instead of a share
+  std::string_view local_rotary_theta = {};  // for layers with a window
+  // Which layers rotate queries and keys, as a list of 0 and 1; without it, all but the last layer in each interval.
+  std::string_view rotary_layers = {};
+  std::string_view rotary_interval = {};
+  std::string_view buckets = {};          // of distances between tokens, with TensorNames::distance
+  std::string_view farthest_bucket = {};  // the distance at which the last of them begins; empty: both are fixed
+  std::string_view patch_distances = {};  // true: TensorNames::patch_distances are present
+  std::string_view pooling = {};          // input of a classification head: "cls" or "mean"
 };
 
 // Distance embeddings (DistanceTerms, transformer_layer.h): a tensor under the base prefix, a norm, config.json's keys.
@@ -115,23 +210,14 @@ struct KeyAlias {
   std::string_view key;
 };
 
-// Embedding tensors under the base prefix, without ".weight" and ".bias". Empty: there is none.
-struct EmbeddingNames {
-  std::string_view word = "embeddings.word_embeddings";
-  std::string_view position = "embeddings.position_embeddings";
-  std::string_view token_type = "embeddings.token_type_embeddings";
-  std::string_view norm = "embeddings.LayerNorm";
-  std::string_view projection = {};  // from the embedding width to the hidden size
-};
-
 // How the position embedding is resampled to another grid: bicubic, without aligned corners, by the two sizes.
 enum class PositionResampling {
   kBicubic,             // a = -0.75
   kBicubicAntialiased,  // a = -0.5, and a wider kernel when the grid shrinks
 };
 
-// The embeddings of an image model, in place of EmbeddingNames. Full tensor names under the base prefix, `patches` and
-// `norm` without ".weight" and ".bias". Tokens are in the order of the fields. Empty: there is none.
+// The embeddings of an image model. Full tensor names under the base prefix, `patches` and `norm` without ".weight" and
+// ".bias". Tokens are in the order of the fields.
 struct ImageNames {
   std::string_view class_token = "embeddings.cls_token";
   std::string_view distillation_token = {};
@@ -144,28 +230,77 @@ struct ImageNames {
   PositionResampling resampling = PositionResampling::kBicubic;
 };
 
-// Tensors of one layer, under the base prefix and `prefix`: {0} is the layer's group or the layer, {1} its number in
-// it.
-struct LayerNames {
-  std::string_view prefix = "encoder.layer.{0}.";
+// Tensor names without ".weight" and ".bias": under the base prefix, those of a layer under `layer` as well, unless
+// they are called full.
+struct TensorNames {
+  std::string_view word = "embed_tokens";
+  // Full names under which files may store the same table instead. Messages about a missing table use shared_word.
+  std::string_view shared_word = {};
+  std::string_view other_word = {};
+  // The same, tried last and only if config.json ties the map to logits to this table, along with `output`,
+  // output_before and a masked language model's map: such a file may hold the table only as that map.
+  std::string_view tied_word = {};
+  std::string_view position = {};  // with PositionKind::kLearnt
+  std::string_view token_type = {};
+  std::string_view embedding_norm = {};
+  std::string_view embedding_projection = {};  // from the embedding width to the hidden size
+  // A number for each distance bucket (distance_bucket.h) and each head, added to every layer's scores.
+  std::string_view distance = {};
+  std::string_view layer = "layers.{0}.";  // {0} is the number of the layer, or of its group; {1} its number in that
+  std::string_view attention_norm = "input_layernorm";
   // One map each, where {0} is q, k or v and {1} is query, key or value; without either, one combined map.
-  std::string_view query_key_value = "attention.self.{1}";
-  std::string_view query_bias = {};  // biases of its parts, full names; empty: it has its own bias, or none
+  std::string_view query_key_value = "self_attn.{0}_proj";
+  std::string_view query_bias = {};  // biases of its parts, complete names; empty: it has its own bias, or none
   std::string_view value_bias = {};
-  std::string_view attention_output = "attention.output.dense";
-  std::string_view attention_norm = "attention.output.LayerNorm";
-  std::string_view feed_forward_in = "intermediate.dense";
-  std::string_view feed_forward_out = "output.dense";
-  std::string_view feed_forward_norm = "output.LayerNorm";
-  // Elementwise factors of each half-layer's output (layer scale). Full names; empty: there is none.
+  std::string_view query_norm = {};  // RMS norm
+  std::string_view key_norm = {};
+  std::string_view attention_output = "self_attn.o_proj";
+  std::string_view attention_after = {};  // norm of the attention output
+  // Complete names: elementwise factors of each half-layer's output (layer scale), numbers added to scores by the
+  // distance between patches (PatchDistances in encoder_positions.h), and scores that belong to no token.
   std::string_view attention_scale = {};
   std::string_view feed_forward_scale = {};
-  // Added to scores by the distance between patches (PatchDistances in encoder_positions.h). Full name; empty: none.
   std::string_view patch_distances = {};
-  // For a gated network: act(a) * b, where [a; b] is the output of `gated_in`.
-  std::string_view gated_in = {};
-  std::string_view gate = {};  // if set, it gives a, and `gated_in` gives b
-  std::string_view gated_out = {};
+  std::string_view sinks = {};
+  // Attention to an encoder's output, between self-attention and the feed-forward network.
+  std::string_view cross_norm = {};
+  std::string_view cross_query_key_value = {};
+  std::string_view cross_output = {};
+  // Unused in layers whose halves share a norm, which is the attention norm.
+  std::string_view feed_forward_norm = "post_attention_layernorm";
+  // Replace attention_norm and feed_forward_norm where the halves have one input but separate norms, if not empty.
+  std::string_view parallel_attention_norm = {};
+  std::string_view parallel_feed_forward_norm = {};
+  std::string_view gate = "mlp.gate_proj";  // empty: out(activation(in(x))); else out(activation(gate(x)) * in(x))
+  std::string_view gate_and_in = {};        // one combined map, the gate first
+  std::string_view feed_forward_in = "mlp.up_proj";
+  std::string_view feed_forward_out = "mlp.down_proj";
+  std::string_view ungated_in = {};  // used instead if config.json says that there is no gate
+  std::string_view ungated_out = {};
+  std::string_view feed_forward_after = {};
+  std::string_view final_norm = "norm";
+  std::string_view output = "lm_head";  // of a decoder: a full name; empty: there are no logits
+  std::string_view output_before = {};  // the name in older files
+  std::string_view logit_bias = {};     // a full and complete name
+};
+
+// A mixture of experts in place of each layer's feed-forward network (torch/transformer_layer.h).
+struct ExpertRow {
+  // Keys of config.json. The width of an expert is ConfigKeys::intermediate.
+  std::string_view count = {};  // how many there are; empty: the architecture has none
+  std::string_view chosen = "num_experts_per_tok";
+  std::string_view normalized = {};  // true: the weights of a token's experts sum to 1; empty: they do
+  // Tensor names, as in TensorNames; {} is the expert's number.
+  std::string_view router = "mlp.gate";
+  std::string_view gate = "mlp.experts.{}.gate_proj";
+  std::string_view in = "mlp.experts.{}.up_proj";
+  std::string_view out = "mlp.experts.{}.down_proj";
+  // Complete names, and the biases' with _bias, of tensors that hold these maps of all experts, [experts, in, out], the
+  // columns of gate and in alternating; used if they are there. Empty: files have none.
+  std::string_view stacked_gate_and_in = {};
+  std::string_view stacked_out = {};
+
+  bool any() const { return !count.empty(); }
 };
 
 // Masked language model head: dense, activation, layer norm, decoder. Full names.
@@ -177,7 +312,7 @@ struct MaskedLmNames {
   std::optional<Activation> activation = {};  // absent: that of the layers
 };
 
-// The input of a classification head, from the last hidden states.
+// The input of an encoder's classification head, from the last hidden states.
 enum class ClassifierInput {
   kFirstToken,
   kFirstTokenAndPatches,  // the first token, concatenated with the mean of the patches
@@ -185,9 +320,9 @@ enum class ClassifierInput {
   kTokens,                // the mean of all tokens
 };
 
-// Classification head: dense, activation, norm if any, output. Full names. Without `dense`, the output alone. The heads
-// `token_output`, a class for each token, and `answer_output`, where an answer begins and ends, are also just an
-// output, unless `all_of_tokens` is set.
+// An encoder's classification head: dense, activation, norm if any, output. Full names. Without `dense`, the output
+// alone. The heads `token_output`, a class for each token, and `answer_output`, where an answer begins and ends, are
+// also just an output, unless `all_of_tokens` is set.
 struct ClassifierNames {
   std::string_view dense;
   Activation activation = Activation::kTanh;
@@ -209,44 +344,79 @@ struct ClassifierNames {
 struct Architecture {
   std::string_view model_type;  // config.json's "model_type"
   std::string_view class_name;  // prefix of its classes in transformers: "Bert" of "BertModel" and "BertForMaskedLM"
-  std::string_view prefix;  // of the base model's tensors in files that also hold a head; absent from files without one
+  ArchitectureKind kind = ArchitectureKind::kDecoder;
+  std::string_view prefix = "model.";  // of all tensors of the base model, in files that also hold a head
+  std::string_view base_prefix = {};   // the prefix in files that hold only a base model
   ConfigKeys keys = {};
-  EmbeddingNames embeddings = {};
-  LayerNames layer = {};
-  NormPlace norm_place = NormPlace::kAfter;
-  bool first_norm = true;  // the first layer has a norm before self-attention; with NormPlace::kBefore
-  bool biases = true;      // of maps and norms, except for the last map of a head
-  bool key_bias = true;    // if ConfigKeys::key_bias is absent
-  QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;
-  std::optional<Activation> gated_activation = {};  // for a gated network, overriding config.json; absent: no override
-  bool gated = false;                // the feed-forward network is gated; otherwise as ConfigKeys::gated says
-  std::string_view final_norm = {};  // under the base prefix; with NormPlace::kBefore
-  // Added to every layer's scores: a number for each distance bucket (distance_bucket.h) and each head.
-  std::string_view distance_bias = {};          // under the base prefix
-  std::optional<DistanceNames> distances = {};  // absent: scores use no embeddings of distances
-  std::optional<std::int64_t> padding_id = {};  // in place of ConfigKeys::padding_id: the same in all models
+  TensorNames names = {};
+  ExpertRow experts = {};
   MaskedLmNames masked_lm = {};
   ClassifierNames classifier = {};
-  std::string_view default_activation = "gelu";  // if config.json has none
-  double default_norm_eps = 1e-12;               // likewise
-  std::size_t default_token_types = 2;           // likewise; 0: there may be none
+  PositionKind positions = PositionKind::kRotary;
+  NormKind norm = NormKind::kRms;
+  NormPlace norm_place = NormPlace::kBefore;
+  bool first_norm = true;    // the first layer has a norm before self-attention; with NormPlace::kBefore
+  bool norm_of_sum = false;  // embedding_norm applies to the sum of words and positions, else to words alone
+  MatrixLayout layout = MatrixLayout::kOutIn;  // of the maps inside layers
+  BiasRules biases = {};                       // likewise
+  WindowRule window = WindowRule::kNone;
+  BiasRule output_bias = BiasRule::kNever;  // for the logits
+  QueryKeyValueOrder query_key_value_order = QueryKeyValueOrder::kSideBySide;
+  bool head_norms = true;  // query_norm and key_norm apply to each head separately, else to all heads concatenated
+  bool rotary_neighbors = false;    // numbers 2i and 2i + 1 are rotated together, else i and i + half
+  bool parallel = false;            // both halves of a layer have the same input, if config.json does not set it
+  bool shared_norm = false;         // and share a norm, if they do
+  bool rotary_in_windows = false;   // only layers with a window rotate queries and keys
+  bool scaled_alibi = false;        // ALiBi is rounded to bfloat16 and scaled like q k^T
+  bool partial_rotary = false;      // config.json may limit rotation to a part of each head
+  bool divided_scores = true;       // by the square root of the head width
+  bool root_embedding = false;      // embeddings are multiplied by sqrt(hidden), if config.json does not set it
+  bool root_logits = false;         // logits are divided by sqrt(hidden), if config.json does not set it
+  bool gelu_is_tanh = false;        // the name "gelu" means its tanh approximation
+  bool stated_rotary = false;       // config.json must have rotary settings: transformers' own are not the usual ones
+  double gate_limit = 0.0;          // of both factors of a gated network (torch/transformer_layer.h); 0: none
+  std::size_t position_offset = 0;  // rows of the position table before that of position 0
+  std::optional<Activation> gated_activation = {};  // of a gated network, whatever config.json says
+  std::optional<std::int64_t> padding_id = {};      // in place of ConfigKeys::padding_id: the same in all models
+  // Defaults if config.json has none.
+  double norm_eps = 1e-6;
+  std::string_view activation = "silu";
+  std::optional<std::int64_t> padding = {};  // the padding token, which a decoder skips when classifying a text
+  std::size_t intermediate_factor = 0;       // times hidden; 0: the key must be present
+  std::size_t token_types = 0;               // 0: there may be none
+  std::size_t window_size = 0;               // 0: no window
+  std::size_t window_interval = 0;           // with WindowRule::kInterval and kAfterFirst
+  std::size_t position_limit = 0;            // 0: the key must be present
+  double score_width = 0.0;                  // with keys.score_width
+  double logit_factor = 1.0;                 // with keys.logit_factor
+  double score_cap = 0.0;                    // 0: none
+  double logit_cap = 0.0;                    // 0: none
+  double rotary_theta = 10000.0;
+  std::size_t first_length = 0;  // training text length that overrides the rotary settings; 0: they give it
+  double local_rotary_theta = 10000.0;
+  double rotary_share = 1.0;     // of each head, with partial_rotary
+  std::size_t rotary_width = 0;  // with keys.rotary_width
+  bool tied = false;             // the map to logits is the word embedding, unless another is stored
   // For a model of several parts: the key in config.json of the part to run, and that part's own "model_type".
   std::string_view part = {};
   std::string_view part_type = {};
   std::string_view defaults = {};            // settings that config.json may leave out: a JSON object
   std::span<const FixedSetting> fixed = {};  // settings of which only one value is supported
   std::span<const KeyAlias> aliases = {};
-  std::optional<RotaryKeys> rotary = {};  // absent: no rotary embedding
-  std::optional<ImageNames> image = {};   // set if the model takes images; absent: text
+  std::optional<DistanceNames> distances = {};  // absent: scores use no embeddings of distances
+  std::optional<ImageNames> image = {};         // set if the model takes images; absent: text
 
+  bool is_encoder() const { return kind == ArchitectureKind::kEncoder; }
   // Whether padding is skipped when positions are counted.
   bool skips_padding() const { return padding_id.has_value() || !keys.padding_id.empty(); }
 };
 
-// Returns the row of a model type, or null.
+// Returns the row of a model type, or null; of an encoder-decoder, that of its decoder.
 const Architecture* find_architecture(std::string_view model_type);
+// Returns the row of an encoder-decoder's encoder. `decoder` must be a row of find_architecture().
+const Architecture& source_half(const Architecture& decoder);
 // "bert, roberta, ...", for messages.
-std::string architecture_list();
+std::string architecture_list(ArchitectureKind kind);
 
 // Returns the activation that transformers calls `name` ("gelu", "gelu_new", "swish", ...), or nothing.
 std::optional<Activation> find_activation(std::string_view name);

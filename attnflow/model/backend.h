@@ -22,22 +22,21 @@
 
 namespace attnflow {
 
-struct DecoderWeights;
 struct EncoderDecoderWeights;
-struct EncoderWeights;
 struct GgufFile;
+struct ModelWeights;
 
 // Increment the number after "abi" whenever a type used in the interface changes.
-inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 15";
+inline constexpr const char* kBackendAbi = "attnflow " ATTNFLOW_VERSION ", backend abi 16";
 
 inline constexpr const char* kBackendSymbol = "attnflow_backend";
 
 // A function is null if the backend does not support that kind.
 struct Backend {
   const char* abi = kBackendAbi;  // must remain the first member
-  std::unique_ptr<Encoder> (*encoder)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
-  std::unique_ptr<VisionModel> (*vision)(const EncoderWeights& weights, const LoadOptions& options) = nullptr;
-  std::unique_ptr<Decoder> (*decoder)(const DecoderWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<Encoder> (*encoder)(const ModelWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<VisionModel> (*vision)(const ModelWeights& weights, const LoadOptions& options) = nullptr;
+  std::unique_ptr<Decoder> (*decoder)(const ModelWeights& weights, const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*encoder_decoder)(const EncoderDecoderWeights& weights,
                                               const LoadOptions& options) = nullptr;
   std::unique_ptr<Decoder> (*gguf)(const GgufFile& file, const LoadOptions& options) = nullptr;

@@ -19,13 +19,13 @@
 #include "attnflow/files/temporary_entry.h"
 #include "attnflow/model/backend.h"
 #include "attnflow/model/decoder.h"
-#include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/gguf_layout.h"
 #include "attnflow/model/gguf_parts.h"
 #include "attnflow/model/gguf_tensor_reader.h"
 #include "attnflow/model/gguf_tokenizer.h"
 #include "attnflow/model/model_files.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow {
 namespace {
@@ -180,7 +180,7 @@ ConvertResult convert_gguf(const fs::path& file, const fs::path& folder, const C
   result.texts_compared = internal::check_tokenizer(made.path(), result.model_type, codec, tokenizer.special_tokens);
   write_weights(model, parts, source, made, options, result);
   write_file(made.path() / "README.md", card_text(header, file, result));
-  find_decoder_weights(made.path());  // checks that the torch backend can find every tensor that it needs
+  find_weights(made.path());  // checks that the torch backend can find every tensor that it needs
   made.commit();
   return result;
 }

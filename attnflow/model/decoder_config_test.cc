@@ -1,5 +1,3 @@
-#include "attnflow/model/decoder_config.h"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,7 +30,7 @@ Json llama() {
 
 Json of_type(const std::string& type) { return with(llama(), "model_type", type); }
 
-DecoderConfig parse(const Json& json) { return parse_decoder_config(json.dump(), "config.json"); }
+ModelConfig parse(const Json& json) { return parse_model_config(json.dump(), "config.json", ArchitectureKind::kDecoder); }
 
 void expect_bad(const Json& json, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kBadFile, words, [&] { parse(json); });
@@ -42,7 +40,7 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(json); });
 }
 
-TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
+TEST(ModelConfig, RefusesTokensThatSeeThoseBehindThem) {
   for (const char* type : {"llama", "mistral", "qwen2"}) {
     expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "later ones", "--attention"});
     expect_unsupported(with(of_type(type), "is_causal", nullptr), {"is_causal is null", "later ones"});
@@ -51,7 +49,7 @@ TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
   expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
 }
 
-TEST(DecoderConfig, RefusesCodeOfItsOwn) {
+TEST(ModelConfig, RefusesCodeOfItsOwn) {
   for (const char* name : {"LlamaEncoderModel", "LlamaBiModel", "OwnForCausalLM"}) {
     Json json = with(llama(), "architectures", {name});
     EXPECT_NO_THROW(parse(with(json, "auto_map", Json::object())));
@@ -62,8 +60,8 @@ TEST(DecoderConfig, RefusesCodeOfItsOwn) {
                              "architectures", {"GPT2LMHeadModel"})));
 }
 
-TEST(DecoderConfig, ReadsGpt2WithDefaults) {
-  const DecoderConfig config = parse(gpt2());
+TEST(ModelConfig, ReadsGpt2WithDefaults) {
+  const ModelConfig config = parse(gpt2());
   EXPECT_EQ(config.architecture->model_type, "gpt2");
   EXPECT_EQ(config.layers, 3U);
   EXPECT_EQ(config.hidden, 24U);
@@ -76,7 +74,7 @@ TEST(DecoderConfig, ReadsGpt2WithDefaults) {
   EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 0, 0}));
   EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
   EXPECT_EQ(config.activation, Activation::kGeluTanh);
-  EXPECT_TRUE(config.query_key_value_bias);
+  EXPECT_TRUE(config.query_bias);
   EXPECT_TRUE(config.attention_output_bias);
   EXPECT_TRUE(config.feed_forward_bias);
   EXPECT_TRUE(config.tied);
@@ -84,8 +82,8 @@ TEST(DecoderConfig, ReadsGpt2WithDefaults) {
   EXPECT_EQ(parse(with(gpt2(), "n_inner", nullptr)).intermediate, 96U);
 }
 
-TEST(DecoderConfig, ReadsLlamaWithDefaults) {
-  const DecoderConfig config = parse(llama());
+TEST(ModelConfig, ReadsLlamaWithDefaults) {
+  const ModelConfig config = parse(llama());
   EXPECT_EQ(config.heads, 6U);
   EXPECT_EQ(config.key_value_heads, 2U);
   EXPECT_EQ(config.head_width, 4U);
@@ -94,24 +92,24 @@ TEST(DecoderConfig, ReadsLlamaWithDefaults) {
   EXPECT_EQ(config.activation, Activation::kSilu);
   EXPECT_DOUBLE_EQ(config.rotary.theta, 10000.0);
   EXPECT_EQ(config.rotary.scaling, Scaling::kNone);
-  EXPECT_FALSE(config.query_key_value_bias);
+  EXPECT_FALSE(config.query_bias);
   EXPECT_FALSE(config.attention_output_bias);
   EXPECT_FALSE(config.feed_forward_bias);
   EXPECT_FALSE(config.tied);
   EXPECT_EQ(parse(without(llama(), "num_key_value_heads")).key_value_heads, 6U);
 }
 
-TEST(DecoderConfig, ReadsStatedSettings) {
-  const DecoderConfig config = parse(with(llama(), {{"head_dim", 10},
-                                                    {"attention_bias", true},
-                                                    {"mlp_bias", true},
-                                                    {"tie_word_embeddings", true},
-                                                    {"rope_theta", 5e5},
-                                                    {"rms_norm_eps", 1e-5},
-                                                    {"hidden_act", "gelu"},
-                                                    {"architectures", {"LlamaForCausalLM"}}}));
+TEST(ModelConfig, ReadsStatedSettings) {
+  const ModelConfig config = parse(with(llama(), {{"head_dim", 10},
+                                                  {"attention_bias", true},
+                                                  {"mlp_bias", true},
+                                                  {"tie_word_embeddings", true},
+                                                  {"rope_theta", 5e5},
+                                                  {"rms_norm_eps", 1e-5},
+                                                  {"hidden_act", "gelu"},
+                                                  {"architectures", {"LlamaForCausalLM"}}}));
   EXPECT_EQ(config.head_width, 10U);
-  EXPECT_TRUE(config.query_key_value_bias);
+  EXPECT_TRUE(config.query_bias);
   EXPECT_TRUE(config.attention_output_bias);
   EXPECT_TRUE(config.feed_forward_bias);
   EXPECT_TRUE(config.tied);
@@ -120,16 +118,16 @@ TEST(DecoderConfig, ReadsStatedSettings) {
   EXPECT_EQ(config.activation, Activation::kGelu);
 }
 
-TEST(DecoderConfig, BiasesFollowTheArchitecture) {
-  const DecoderConfig qwen2 = parse(of_type("qwen2"));
-  EXPECT_TRUE(qwen2.query_key_value_bias);
+TEST(ModelConfig, BiasesFollowTheArchitecture) {
+  const ModelConfig qwen2 = parse(of_type("qwen2"));
+  EXPECT_TRUE(qwen2.query_bias);
   EXPECT_FALSE(qwen2.attention_output_bias);
   EXPECT_FALSE(qwen2.feed_forward_bias);
   // transformers' Mistral has no such setting.
-  EXPECT_FALSE(parse(with(of_type("mistral"), "attention_bias", true)).query_key_value_bias);
+  EXPECT_FALSE(parse(with(of_type("mistral"), "attention_bias", true)).query_bias);
 }
 
-TEST(DecoderConfig, RopeSettingsOfBothGenerations) {
+TEST(ModelConfig, RopeSettingsOfBothGenerations) {
   for (const auto& [key, type] :
        {std::pair{"rope_scaling", "type"}, {"rope_scaling", "rope_type"}, {"rope_parameters", "rope_type"}}) {
     const Json json = with(with(llama(), "rope_theta", 500.0), key, Json{{type, "linear"}, {"factor", 4.0}});
@@ -143,7 +141,7 @@ TEST(DecoderConfig, RopeSettingsOfBothGenerations) {
   EXPECT_EQ(parse(with(llama(), "rope_scaling", nullptr)).rotary.scaling, Scaling::kNone);
 }
 
-TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
+TEST(ModelConfig, RotaryFrequenciesFollowTheirDefinition) {
   RotaryConfig rotary;
   rotary.theta = 10000.0;
   const std::vector<float> plain = rotary.frequencies(64);
@@ -186,7 +184,7 @@ TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
   for (const std::size_t count : seen) EXPECT_GT(count, 0U);
 }
 
-TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
+TEST(ModelConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", "mrope"}, {"factor", 2.0}}),
                      {"rope_type is \"mrope\"", "default, linear, llama3, yarn, longrope and dynamic"});
   const Json longrope = {{"type", "longrope"}, {"original_max_position_embeddings", 16}};
@@ -207,13 +205,13 @@ TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_bad(with(llama(), "rope_theta", 0.5), {"rope_theta"});
 }
 
-TEST(DecoderConfig, AnglesOfLongTexts) {
+TEST(ModelConfig, AnglesOfLongTexts) {
   // Angles change only beyond max_position_embeddings, where texts end.
   const RotaryConfig dynamic = parse(with(llama(), "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}})).rotary;
   EXPECT_EQ(dynamic.frequencies(4), RotaryConfig().frequencies(4));
   const Json longrope = {
       {"type", "longrope"}, {"original_max_position_embeddings", 16}, {"short_factor", {1.0, 2.0}}, {"factor", 4.0}};
-  const DecoderConfig config = parse(with(llama(), "rope_scaling", longrope));
+  const ModelConfig config = parse(with(llama(), "rope_scaling", longrope));
   EXPECT_EQ(config.positions, 16U);  // longer texts use other factors
   EXPECT_DOUBLE_EQ(config.rotary.amplitude, std::sqrt(1.0 + std::log(4.0) / std::log(16.0)));
   const std::vector<float> plain = RotaryConfig().frequencies(4);
@@ -238,7 +236,7 @@ TEST(DecoderConfig, AnglesOfLongTexts) {
   EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", with(yarn, "attention_factor", 2.0))).rotary.amplitude, 2.0);
 }
 
-TEST(DecoderConfig, SlopesOfAlibi) {
+TEST(ModelConfig, SlopesOfAlibi) {
   const std::vector<float> eight = alibi_slopes(8);
   for (std::size_t h = 0; h < 8; ++h) EXPECT_FLOAT_EQ(eight[h], std::ldexp(1.0F, -static_cast<int>(h) - 1));
   // For 6 heads, four slopes are those of 4 heads, and two are every other one of 8.
@@ -246,7 +244,7 @@ TEST(DecoderConfig, SlopesOfAlibi) {
   EXPECT_EQ(alibi_slopes(6), six);
 }
 
-TEST(DecoderConfig, LayersOfTwoKinds) {
+TEST(ModelConfig, LayersOfTwoKinds) {
   using Windows = std::vector<std::size_t>;
   const Json gemma = with(of_type("gemma3_text"), "sliding_window", 5);
   EXPECT_EQ(parse(gemma).windows, (Windows{5, 5, 5}));  // every sixth layer sees all
@@ -254,14 +252,14 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   EXPECT_EQ(parse(with(gemma, "layer_types", {"full_attention", "sliding_attention", "full_attention"})).windows,
             (Windows{0, 5, 0}));
   const Json scaled = {{"rope_type", "linear"}, {"factor", 8.0}};
-  const DecoderConfig config = parse(with(gemma, "rope_scaling", scaled));
+  const ModelConfig config = parse(with(gemma, "rope_scaling", scaled));
   EXPECT_DOUBLE_EQ(config.rotary.theta, 1e6);
   EXPECT_DOUBLE_EQ(config.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(config.local_rotary.theta, 1e4);
   EXPECT_EQ(config.local_rotary.scaling, Scaling::kNone);
   // transformers 5 has settings for each kind of layer; a kind without any takes the defaults.
   const Json stated = {{"full_attention", {{"rope_theta", 90.0}}}, {"sliding_attention", {{"rope_theta", 30.0}}}};
-  const DecoderConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
+  const ModelConfig both = parse(with(with(gemma, "rope_parameters", stated), "rope_scaling", scaled));
   EXPECT_DOUBLE_EQ(both.rotary.theta, 90.0);
   EXPECT_DOUBLE_EQ(both.rotary.factor, 8.0);
   EXPECT_DOUBLE_EQ(both.local_rotary.theta, 30.0);
@@ -284,7 +282,7 @@ TEST(DecoderConfig, LayersOfTwoKinds) {
   expect_bad(with(neo, "attention_types", endless), {"attention_types", "[names, how often]"});
 }
 
-TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
+TEST(ModelConfig, OnlyLayersWithAWindowMayBeTurned) {
   const Json cohere2 = with(of_type("cohere2"), "sliding_window", 5);
   EXPECT_EQ(parse(cohere2).rotary_layers, (std::vector<bool>{true, true, true}));  // every fourth layer sees all
   EXPECT_EQ(parse(with(cohere2, "sliding_window_pattern", 2)).rotary_layers, (std::vector<bool>{true, false, true}));
@@ -292,10 +290,10 @@ TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
   EXPECT_EQ(parse(named).rotary_layers, (std::vector<bool>{false, true, false}));
 }
 
-TEST(DecoderConfig, HeadsNormsAndPositionsOfFalcon) {
+TEST(ModelConfig, HeadsNormsAndPositionsOfFalcon) {
   const Json usual = {{"model_type", "falcon"}, {"hidden_size", 24},        {"num_hidden_layers", 3},
                       {"vocab_size", 77},       {"num_attention_heads", 6}, {"num_kv_heads", 2}};
-  DecoderConfig config = parse(usual);
+  ModelConfig config = parse(usual);
   EXPECT_EQ(config.key_value_heads, 1U);
   EXPECT_EQ(config.intermediate, 96U);
   EXPECT_EQ(config.positions, 2048U);
@@ -319,7 +317,7 @@ TEST(DecoderConfig, HeadsNormsAndPositionsOfFalcon) {
   expect_bad(with(usual, "multi_query", 1), {"multi_query", "true or false"});
 }
 
-TEST(DecoderConfig, LogitsMayBeMultiplied) {
+TEST(ModelConfig, LogitsMayBeMultiplied) {
   EXPECT_DOUBLE_EQ(parse(of_type("cohere")).logit_factor, 0.0625);
   EXPECT_DOUBLE_EQ(parse(with(of_type("cohere"), "logit_scale", 0.8)).logit_factor, 0.8);
   EXPECT_DOUBLE_EQ(parse(with(llama(), "logit_scale", 0.8)).logit_factor, 1.0);
@@ -327,7 +325,7 @@ TEST(DecoderConfig, LogitsMayBeMultiplied) {
   expect_bad(with(of_type("cohere"), "logit_scale", 0), {"logit_scale"});
 }
 
-TEST(DecoderConfig, CapsMayBeNull) {
+TEST(ModelConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).score_cap, 50.0);
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).logit_cap, 30.0);
   EXPECT_DOUBLE_EQ(parse(with(of_type("gemma2"), "attn_logit_softcapping", nullptr)).score_cap, 0.0);
@@ -336,7 +334,7 @@ TEST(DecoderConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(with(of_type("gemma3_text"), "final_logit_softcapping", 5.0)).logit_cap, 5.0);
 }
 
-TEST(DecoderConfig, SlidingWindows) {
+TEST(ModelConfig, SlidingWindows) {
   using Windows = std::vector<std::size_t>;
   EXPECT_EQ(parse(of_type("mistral")).windows, (Windows{4096, 4096, 4096}));  // transformers' default
   EXPECT_EQ(parse(with(of_type("mistral"), "sliding_window", 5)).windows, (Windows{5, 5, 5}));
@@ -363,8 +361,8 @@ TEST(DecoderConfig, SlidingWindows) {
   expect_unsupported(with(used, "layer_types", {sliding, full, "chunked_attention"}), {"chunked_attention"});
 }
 
-TEST(DecoderConfig, ClassifiersOfTexts) {
-  const DecoderConfig writer = parse(with(llama(), "pad_token_id", 3));
+TEST(ModelConfig, ClassifiersOfTexts) {
+  const ModelConfig writer = parse(with(llama(), "pad_token_id", 3));
   EXPECT_FALSE(writer.classifies);
   EXPECT_FALSE(writer.padding);
   const Json json = with(of_type("gemma2"), {{"architectures", {"Gemma2ForSequenceClassification"}},
@@ -372,7 +370,7 @@ TEST(DecoderConfig, ClassifiersOfTexts) {
                                              {"id2label", {{"0", "bad"}, {"1", "good"}}},
                                              {"problem_type", "multi_label_classification"},
                                              {"pad_token_id", 3}});
-  const DecoderConfig config = parse(json);
+  const ModelConfig config = parse(json);
   EXPECT_TRUE(config.classifies);
   EXPECT_FALSE(config.base_model);
   EXPECT_EQ(config.labels, (std::vector<std::string>{"bad", "good"}));
@@ -385,7 +383,7 @@ TEST(DecoderConfig, ClassifiersOfTexts) {
   expect_bad(with(json, "id2label", Json{{"1", "good"}}), {"id2label", "\"0\", \"1\""});
 }
 
-TEST(DecoderConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
+TEST(ModelConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
   for (const auto& [type, padding] : {std::pair<std::string, std::optional<std::int64_t>>{"llama", std::nullopt},
                                       {"gemma2", 0},
                                       {"olmo2", 1},
@@ -397,25 +395,25 @@ TEST(DecoderConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
   }
 }
 
-TEST(DecoderConfig, OtherNamesHoldOverTheUsualOnes) {
+TEST(ModelConfig, OtherNamesHoldOverTheUsualOnes) {
   struct Row {
     Json json;
     std::string alias;
-    std::size_t DecoderConfig::*member;
+    std::size_t ModelConfig::*member;
   };
   Json neo = {{"model_type", "gpt_neo"}, {"hidden_size", 24}, {"num_layers", 2},
               {"num_heads", 3},          {"vocab_size", 77},  {"max_position_embeddings", 40}};
   neo["attention_types"] = Json::array({Json::array({Json::array({"local"}), 4})});
   const Json bloom = {{"model_type", "bloom"}, {"hidden_size", 24}, {"n_layer", 2}, {"n_head", 3}, {"vocab_size", 77}};
   const std::vector<Row> rows = {
-      {gpt2(), "num_hidden_layers", &DecoderConfig::layers},
-      {gpt2(), "num_attention_heads", &DecoderConfig::heads},
-      {gpt2(), "max_position_embeddings", &DecoderConfig::positions},
-      {with(gpt2(), "n_head", 2), "hidden_size", &DecoderConfig::hidden},
-      {with(gpt2(), "model_type", "gptj"), "num_hidden_layers", &DecoderConfig::layers},
-      {neo, "num_hidden_layers", &DecoderConfig::layers},
-      {bloom, "num_attention_heads", &DecoderConfig::heads},
-      {bloom, "num_hidden_layers", &DecoderConfig::layers},
+      {gpt2(), "num_hidden_layers", &ModelConfig::layers},
+      {gpt2(), "num_attention_heads", &ModelConfig::heads},
+      {gpt2(), "max_position_embeddings", &ModelConfig::positions},
+      {with(gpt2(), "n_head", 2), "hidden_size", &ModelConfig::hidden},
+      {with(gpt2(), "model_type", "gptj"), "num_hidden_layers", &ModelConfig::layers},
+      {neo, "num_hidden_layers", &ModelConfig::layers},
+      {bloom, "num_attention_heads", &ModelConfig::heads},
+      {bloom, "num_hidden_layers", &ModelConfig::layers},
   };
   for (Row row : rows) {
     if (row.json["model_type"] == "gptj") row.json["rotary_dim"] = 4;
@@ -423,7 +421,7 @@ TEST(DecoderConfig, OtherNamesHoldOverTheUsualOnes) {
   }
 }
 
-TEST(DecoderConfig, GptjTurnsByAnglesOfItsOwn) {
+TEST(ModelConfig, GptjTurnsByAnglesOfItsOwn) {
   const Json json = with(with(gpt2(), "model_type", "gptj"), "rotary_dim", 4);
   const std::vector<float> usual = RotaryConfig().frequencies(4);
   EXPECT_EQ(parse(json).rotary.frequencies(4), usual);
@@ -435,14 +433,14 @@ TEST(DecoderConfig, GptjTurnsByAnglesOfItsOwn) {
   }
 }
 
-TEST(DecoderConfig, GemmaMeansTheApproximationByOneName) {
+TEST(ModelConfig, GemmaMeansTheApproximationByOneName) {
   EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu")).activation, Activation::kGeluTanh);
   EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu_python")).activation, Activation::kGelu);
   EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu")).activation, Activation::kGelu);
   EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu_accurate")).activation, Activation::kGeluTanh);
 }
 
-TEST(DecoderConfig, RefusesVariants) {
+TEST(ModelConfig, RefusesVariants) {
   expect_unsupported(with(gpt2(), "scale_attn_by_inverse_layer_idx", true),
                      {"scale_attn_by_inverse_layer_idx is true; supported is false"});
   expect_unsupported(with(gpt2(), "scale_attn_weights", false), {"scale_attn_weights is false; supported is true"});
@@ -460,7 +458,7 @@ TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(of_type("gemma9"), {"\"gemma9\"", "gpt2, llama, mistral, qwen2"});
 }
 
-TEST(DecoderConfig, RefusesWrongValues) {
+TEST(ModelConfig, RefusesWrongValues) {
   expect_bad(without(without(llama(), "hidden_size"), "vocab_size"), {"model type llama", "hidden_size, vocab_size"});
   expect_bad(with(llama(), "num_key_value_heads", 4), {"num_attention_heads", "multiple", "6 and 4"});
   expect_bad(with(llama(), "hidden_size", 25), {"hidden_size", "multiple", "25 and 6"});
@@ -473,13 +471,14 @@ TEST(DecoderConfig, RefusesWrongValues) {
   expect_bad(without(llama(), "model_type"), {"model_type is missing"});
 }
 
-TEST(DecoderConfig, IsToldFromAnEncoder) {
-  EXPECT_NE(find_decoder_architecture("gpt2"), nullptr);
-  EXPECT_EQ(find_decoder_architecture("bert"), nullptr);
+TEST(ModelConfig, IsToldFromAnEncoder) {
+  EXPECT_EQ(find_architecture("gpt2")->kind, ArchitectureKind::kDecoder);
+  EXPECT_EQ(find_architecture("bert")->kind, ArchitectureKind::kEncoder);
+  EXPECT_EQ(find_architecture("t5")->kind, ArchitectureKind::kEncoderDecoder);
   expect_error(ErrorKind::kUnsupportedModel, {"\"gpt2\"", "a decoder; expected an encoder: bert"},
-               [] { read_model_config(test::golden_decoders() / "gpt2_tied"); });
+               [] { read_model_config(test::golden_decoders() / "gpt2_tied", ArchitectureKind::kEncoder); });
   expect_error(ErrorKind::kUnsupportedModel, {"\"bert\"", "expected a decoder: gpt2"},
-               [] { read_decoder_config(test::golden_models() / "bert_base"); });
+               [] { read_model_config(test::golden_models() / "bert_base", ArchitectureKind::kDecoder); });
   expect_error(ErrorKind::kUnsupportedModel, {"\"t5\"", "bert, ", "gpt2, llama"},
                [] { parse_model_config(R"({"model_type": "t5"})", "config.json"); });
 }

@@ -1,5 +1,3 @@
-#include "attnflow/model/decoder_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow::decoder_weights_test {
 namespace {
@@ -19,10 +18,10 @@ using test::ModelCopy;
 using test::WeightsFile;
 
 void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
-  expect_error(ErrorKind::kBadFile, words, [&] { find_decoder_weights(model.path()); });
+  expect_error(ErrorKind::kBadFile, words, [&] { find_weights(model.path()); });
 }
 
-TEST(DecoderWeights, DescribesEveryGoldenModel) {
+TEST(ModelWeights, DescribesEveryGoldenModel) {
   std::size_t models = 0;
   for (const Json& expected : test::decoder_index()) {
     const auto name = expected.at("name").get<std::string>();
@@ -37,8 +36,8 @@ TEST(DecoderWeights, DescribesEveryGoldenModel) {
   EXPECT_GE(models, 9U);
 }
 
-TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
-  const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "gpt2_tied");
+TEST(ModelWeights, FusedMapsAreThreeViewsOfOne) {
+  const ModelWeights weights = find_weights(test::golden_decoders() / "gpt2_tied");
   const LayerWeights& layer = weights.layers.at(1);
   EXPECT_EQ(layer.query.weight, layer.value.weight);
   EXPECT_EQ(layer.query.weight->name, "transformer.h.1.attn.c_attn.weight");
@@ -49,18 +48,18 @@ TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
   EXPECT_EQ(layer.value.begin, 48U);
   EXPECT_EQ(layer.value.out, 24U);
   EXPECT_EQ(layer.gate.weight, nullptr);
-  EXPECT_EQ(weights.output.weight, weights.word_embedding);
-  EXPECT_EQ(weights.output.layout, MatrixLayout::kOutIn);
+  EXPECT_EQ(weights.head.output.weight, weights.word_embedding);
+  EXPECT_EQ(weights.head.output.layout, MatrixLayout::kOutIn);
 }
 
-TEST(DecoderWeights, AnOutputMatrixThatIsStoredIsUsed) {
-  const DecoderWeights weights = find_decoder_weights(test::golden_decoders() / "llama_grouped");
-  EXPECT_EQ(weights.output.weight->name, "lm_head.weight");
+TEST(ModelWeights, AnOutputMatrixThatIsStoredIsUsed) {
+  const ModelWeights weights = find_weights(test::golden_decoders() / "llama_grouped");
+  EXPECT_EQ(weights.head.output.weight->name, "lm_head.weight");
   EXPECT_EQ(weights.layers.at(0).query.bias, nullptr);
   EXPECT_EQ(weights.position_embedding, nullptr);
 }
 
-TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
+TEST(ModelWeights, LayerNormsMayHaveNoShift) {
   const ModelCopy model = decoder_copy("llama_grouped");
   model.edit_config([](Json& config) {
     config["model_type"] = "cohere";
@@ -72,7 +71,7 @@ TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
       weights.rename("model.layers." + number + ".post_attention_layernorm.weight", "other." + number);
     }
   });
-  const DecoderWeights weights = find_decoder_weights(model.path());
+  const ModelWeights weights = find_weights(model.path());
   const LayerWeights& layer = weights.layers.at(1);
   for (const NormWeights& norm : {layer.attention_norm, layer.feed_forward_norm, weights.final_norm}) {
     EXPECT_NE(norm.scale, nullptr);
@@ -82,7 +81,7 @@ TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
   EXPECT_EQ(layer.feed_forward_norm.scale, layer.attention_norm.scale);
 }
 
-TEST(DecoderWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
+TEST(ModelWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
   const ModelCopy model = decoder_copy("llama_grouped");
   model.edit_config([](Json& config) {
     config.update({{"model_type", "falcon"},
@@ -96,23 +95,23 @@ TEST(DecoderWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
   expect_bad(model, {"\"h.0.input_layernorm.weight\""});
 }
 
-TEST(DecoderWeights, ABaseModelHasNoHead) {
+TEST(ModelWeights, ABaseModelHasNoHead) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });
   expect_bad(llama, {"missing", "lm_head.weight"});  // config.json names LlamaForCausalLM
   llama.edit_config([](Json& config) { config["architectures"] = {"LlamaModel"}; });
-  const DecoderWeights weights = find_decoder_weights(llama.path());
-  EXPECT_EQ(weights.output.weight, nullptr);
+  const ModelWeights weights = find_weights(llama.path());
+  EXPECT_EQ(weights.head.output.weight, nullptr);
   EXPECT_EQ(weights.info.head, ModelHead::kNone);
   EXPECT_TRUE(weights.info.causal);
   expect_error(ErrorKind::kUnsupportedModel, {"lm_head.weight", "explain"}, [&] { check_decoder_head(weights.info); });
   // If the word embedding is the head, nothing is missing.
   const ModelCopy tied = decoder_copy("gpt2_tied");
   tied.edit_config([](Json& config) { config["architectures"] = {"GPT2Model"}; });
-  EXPECT_EQ(find_decoder_weights(tied.path()).info.head, ModelHead::kCausalLm);
+  EXPECT_EQ(find_weights(tied.path()).info.head, ModelHead::kCausalLm);
 }
 
-TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
+TEST(ModelWeights, ClipReadsTextsAndPredictsNothing) {
   const Json config = {{"model_type", "clip_text_model"},
                        {"architectures", {"CLIPTextModelWithProjection"}},
                        {"hidden_size", 6},
@@ -136,14 +135,14 @@ TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
   for (const std::string& norm : {layer + "layer_norm1", layer + "layer_norm2", std::string("final_layer_norm")}) {
     add(norm, {6});
   }
-  const DecoderWeights weights = find_decoder_weights(ModelCopy(config, plan).path());
+  const ModelWeights weights = find_weights(ModelCopy(config, plan).path());
   EXPECT_EQ(weights.config.activation, Activation::kQuickGelu);
   EXPECT_EQ(weights.info.max_tokens, 5U);
   EXPECT_EQ(weights.info.head, ModelHead::kNone);  // nothing to tie to
   EXPECT_EQ(weights.unused.size(), 1U);
 }
 
-TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
+TEST(ModelWeights, AClassifierHasAMapToItsClasses) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_config([](Json& config) {
     config["architectures"] = {"LlamaForSequenceClassification"};
@@ -151,9 +150,9 @@ TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
   });
   expect_bad(llama, {"missing", "score.weight"});
   llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "score.weight"); });
-  const DecoderWeights weights = find_decoder_weights(llama.path());
-  EXPECT_EQ(weights.output.weight->name, "score.weight");
-  EXPECT_EQ(weights.output.bias, nullptr);
+  const ModelWeights weights = find_weights(llama.path());
+  EXPECT_EQ(weights.head.output.weight->name, "score.weight");
+  EXPECT_EQ(weights.head.output.bias, nullptr);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   EXPECT_EQ(weights.info.padding, 2);
   ASSERT_EQ(weights.info.labels.size(), weights.info.vocabulary);  // the number stored
@@ -165,14 +164,14 @@ TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
   expect_bad(llama, {"score.weight", "expected [2, ", "id2label and hidden_size"});
 }
 
-TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;
   for (const auto& [name, key] : {std::pair("llama_grouped", "num_hidden_layers"), std::pair("gpt2_tied", "n_layer")}) {
     const ModelCopy model = decoder_copy(name);
     model.edit_config([key = key](Json& config) { config[key] = 1; });
     expect_bad(model, {"1 layers", "more", "--allow-unused-weights"});
-    EXPECT_EQ(find_decoder_weights(model.path(), allow).info.layers, 1U);
+    EXPECT_EQ(find_weights(model.path(), allow).info.layers, 1U);
   }
   // Buffers of older files are not part of the model.
   const ModelCopy gpt2 = decoder_copy("gpt2_tied");
@@ -181,10 +180,10 @@ TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
       weights.add(name);
     }
   });
-  EXPECT_EQ(find_decoder_weights(gpt2.path()).unused.size(), 3U);
+  EXPECT_EQ(find_weights(gpt2.path()).unused.size(), 3U);
 }
 
-TEST(DecoderWeights, NamesWhatIsMissing) {
+TEST(ModelWeights, NamesWhatIsMissing) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) {
     weights.rename("model.layers.1.self_attn.k_proj.weight", "model.layers.1.self_attn.k.weight");
@@ -202,7 +201,7 @@ TEST(DecoderWeights, NamesWhatIsMissing) {
   expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});
 }
 
-TEST(DecoderWeights, ChecksShapes) {
+TEST(ModelWeights, ChecksShapes) {
   const ModelCopy heads = decoder_copy("llama_grouped");
   heads.edit_config([](Json& config) { config["num_key_value_heads"] = 3; });
   expect_bad(heads, {"k_proj.weight", "[8, 24]", "expected [12, 24]", "hidden_size and the heads"});
@@ -222,7 +221,7 @@ TEST(DecoderWeights, ChecksShapes) {
   expect_bad(turned, {"h.2.mlp.c_fc.weight", "[96, 24]", "expected [24, 96]"});
 }
 
-TEST(DecoderWeights, RefusesQuantisedWeights) {
+TEST(ModelWeights, RefusesQuantisedWeights) {
   const ModelCopy model = decoder_copy("qwen2_window");
   model.edit_weights([](WeightsFile& weights) {
     Json& tensor = weights.header["model.norm.weight"];
@@ -231,7 +230,7 @@ TEST(DecoderWeights, RefusesQuantisedWeights) {
   expect_bad(model, {"model.norm.weight", "i32", "expected f32, f16, bf16 or f64"});
 }
 
-TEST(DecoderWeights, AnEncoderIsNoDecoder) {
+TEST(ModelWeights, AnEncoderIsNoDecoder) {
   expect_error(ErrorKind::kUnsupportedModel, {"bert", "expected a decoder"},
                [] { ModelFiles(test::golden_models() / "bert_base").load_decoder(); });
   expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N"},

@@ -1,5 +1,3 @@
-#include "attnflow/model/encoder_weights.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,6 +6,7 @@
 #include "attnflow/model/config_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/model_for_test.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow::encoder_weights_test {
 namespace {
@@ -19,7 +18,7 @@ using test::WeightsFile;
 using test::with;
 
 void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
-  expect_error(ErrorKind::kBadFile, words, [&] { find_encoder_weights(model.path()); });
+  expect_error(ErrorKind::kBadFile, words, [&] { find_weights(model.path()); });
 }
 
 ModelHead head_of(const std::string& name) {
@@ -47,10 +46,10 @@ const std::set<std::string> kMarksOfHeads = {"cls.predictions.transform.dense.we
 
 void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan) {
   test::expect_each_needed(
-      model, plan, [](const std::filesystem::path& folder) { return find_encoder_weights(folder); }, kMarksOfHeads);
+      model, plan, [](const std::filesystem::path& folder) { return find_weights(folder); }, kMarksOfHeads);
 }
 
-TEST(EncoderWeights, DescribesEveryGoldenModel) {
+TEST(ModelWeights, DescribesEveryGoldenModel) {
   std::size_t models = 0;
   for (const Json& expected : test::golden_index()) {
     const auto name = expected.at("name").get<std::string>();
@@ -65,14 +64,14 @@ TEST(EncoderWeights, DescribesEveryGoldenModel) {
   EXPECT_GT(models, 0U);
 }
 
-TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;
   const ModelCopy cut("bert_base");
   cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
   expect_bad(cut, {"model.safetensors", "bert model of 1 layers", "32 more", "\"encoder.layer.1.attention",
                    "--allow-unused-weights"});
-  EXPECT_EQ(find_encoder_weights(cut.path(), allow).info.layers, 1U);
+  EXPECT_EQ(find_weights(cut.path(), allow).info.layers, 1U);
 
   const ModelCopy prefixed("roberta_masked_lm");
   prefixed.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
@@ -89,13 +88,13 @@ TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   add("bert.pooler.dense.bias");
   add("bert.embeddings.position_ids");
   add("some.head.bias");
-  EXPECT_NO_THROW(find_encoder_weights(adapted.path()));
+  EXPECT_NO_THROW(find_weights(adapted.path()));
   add("bert.encoder.layer.0.attention.self.query.lora_A.weight");
   expect_bad(adapted, {"1 more", "query.lora_A.weight"});
-  EXPECT_NO_THROW(find_encoder_weights(adapted.path(), allow));
+  EXPECT_NO_THROW(find_weights(adapted.path(), allow));
 }
 
-TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
+TEST(ModelWeights, AnAdapterBesideTheWeightsIsNoted) {
   const ModelCopy model("bert_base");
   EXPECT_TRUE(ModelFiles(model.path()).info().notes.empty());
   test::put(model.path() / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
@@ -106,7 +105,7 @@ TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
   }
 }
 
-TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
+TEST(ModelWeights, AnAdapterWithoutItsModelNamesIt) {
   const test::TempFolder folder;
   test::put(folder / "adapter_config.json", R"({"base_model_name_or_path": "org/base"})");
   expect_error(ErrorKind::kBadFile, {"adapter without its model", "\"org/base\"", "folder of that model"},
@@ -115,7 +114,7 @@ TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
   expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { ModelFiles(folder.path()).info(); });
 }
 
-TEST(EncoderWeights, CountsParameters) {
+TEST(ModelWeights, CountsParameters) {
   const ModelCopy model("bert_base");
   const WeightsFile weights = WeightsFile::read(model.path() / "model.safetensors");
   std::size_t bytes = 0;
@@ -128,7 +127,7 @@ TEST(EncoderWeights, CountsParameters) {
 }
 
 // Removes or reshapes each tensor of each model in turn: the message names it and where it was looked for.
-TEST(EncoderWeights, ChecksEveryTensor) {
+TEST(ModelWeights, ChecksEveryTensor) {
   std::set<std::string> architectures;
   for (const Json& golden : test::golden_index()) {
     const auto name = golden.at("name").get<std::string>();
@@ -149,42 +148,42 @@ TEST(EncoderWeights, ChecksEveryTensor) {
   EXPECT_EQ(architectures.size(), 9U);
 }
 
-TEST(EncoderWeights, ChecksTheNumbersThatDistancesAdd) {
+TEST(ModelWeights, ChecksTheNumbersThatDistancesAdd) {
   const Json config = test::bert("mpnet");
   const std::string bias = "mpnet.encoder.relative_attention_bias.weight";
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
   const ModelCopy model(config, plan_tensors(parsed, ModelHead::kMaskedLm));
-  EXPECT_EQ(find_encoder_weights(model.path()).distance_bias->shape, (Shape{32, 4}));
+  EXPECT_EQ(find_weights(model.path()).distance_bias->shape, (Shape{32, 4}));
   model.edit_weights([&](WeightsFile& weights) { weights.header[bias]["shape"] = {16, 8}; });
   expect_bad(model, {bias, "[16, 8]", "expected [32, 4]", "relative_attention_num_buckets and num_attention_heads"});
   model.edit_weights([&](WeightsFile& weights) { weights.rename(bias, "away"); });
   expect_bad(model, {"missing", bias});
 }
 
-TEST(EncoderWeights, ChecksTheEmbeddingsOfDistances) {
+TEST(ModelWeights, ChecksTheEmbeddingsOfDistances) {
   const Json config = with(test::deberta(), "position_buckets", 6);
   const std::string table = "deberta.encoder.rel_embeddings.weight";
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
   const ModelCopy model(config, plan_tensors(parsed, ModelHead::kMaskedLm));
-  const EncoderWeights weights = find_encoder_weights(model.path());
+  const ModelWeights weights = find_weights(model.path());
   EXPECT_EQ(weights.distance_embedding->shape, (Shape{12, 24}));
   EXPECT_EQ(weights.position_embedding, nullptr);
   EXPECT_EQ(weights.token_type_embedding, nullptr);
   model.edit_weights([&](WeightsFile& file) { file.add("deberta.embeddings.position_embeddings.weight"); });
-  EXPECT_EQ(find_encoder_weights(model.path()).position_embedding, nullptr);
+  EXPECT_EQ(find_weights(model.path()).position_embedding, nullptr);
   model.edit_weights([&](WeightsFile& file) { file.header[table]["shape"] = {24, 12}; });
   expect_bad(model, {table, "[24, 12]", "expected [12, 24]", "twice position_buckets"});
   model.edit_weights([&](WeightsFile& file) { file.rename(table, "away"); });
   expect_bad(model, {"missing", table});
 }
 
-TEST(EncoderWeights, TheFirstDebertaMapsHeadByHead) {
+TEST(ModelWeights, TheFirstDebertaMapsHeadByHead) {
   const Json config = with(test::first_deberta(),
                            {{"num_hidden_layers", 1}, {"max_relative_positions", 7}, {"position_biased_input", false}});
   const std::vector<PlannedTensor> plan =
       plan_tensors(parse_model_config(config.dump(), "config.json"), ModelHead::kMaskedLm);
   const ModelCopy model(config, plan);
-  const EncoderWeights weights = find_encoder_weights(model.path());
+  const ModelWeights weights = find_weights(model.path());
   EXPECT_EQ(weights.distance_embedding->shape, (Shape{14, 24}));
   EXPECT_EQ(weights.distance_norm.scale, nullptr);
   const LayerWeights& layer = weights.layers.at(0);
@@ -204,13 +203,13 @@ TEST(EncoderWeights, TheFirstDebertaMapsHeadByHead) {
   expect_each_needed(model, plan);
 }
 
-TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
+TEST(ModelWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   const Json config = test::bert("modernbert");
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
   for (const ModelHead head : {ModelHead::kMaskedLm, ModelHead::kClassification}) {
     std::vector<PlannedTensor> plan = plan_tensors(parsed, head, 3);
     const ModelCopy model(config, plan);
-    const EncoderWeights weights = find_encoder_weights(model.path());
+    const ModelWeights weights = find_weights(model.path());
     EXPECT_EQ(weights.info.head, head);  // both begin with head.dense, and no class is named
     EXPECT_FALSE(weights.info.norms_after);
     EXPECT_EQ(weights.position_embedding, nullptr);
@@ -231,7 +230,7 @@ TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   }
 }
 
-TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {
+TEST(ModelWeights, ListsAllMissingTensorsOfForeignFiles) {
   const ModelCopy model("bert_base");
   model.edit_weights([](WeightsFile& weights) {
     Json renamed;
@@ -242,14 +241,14 @@ TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {
   expect_bad(model, {"53 of them missing", "embeddings.word_embeddings.weight", "and 45 more", "found \"x."});
 }
 
-TEST(EncoderWeights, RefusesIntegerWeights) {
+TEST(ModelWeights, RefusesIntegerWeights) {
   const ModelCopy model("bert_base");
   model.edit_weights(
       [](WeightsFile& weights) { weights.header["encoder.layer.0.attention.self.query.weight"]["dtype"] = "I32"; });
   expect_bad(model, {"encoder.layer.0.attention.self.query.weight", "i32", "bf16", "unquantized"});
 }
 
-TEST(EncoderWeights, RefusesConfigOfAnotherSize) {
+TEST(ModelWeights, RefusesConfigOfAnotherSize) {
   const ModelCopy model("bert_base");
   model.edit_config([](Json& config) { config["vocab_size"] = 1000; });
   expect_bad(model, {"embeddings.word_embeddings.weight", "expected [1000, 24]", "vocab_size and hidden_size"});
@@ -257,11 +256,11 @@ TEST(EncoderWeights, RefusesConfigOfAnotherSize) {
   expect_bad(model, {"16 of them missing", "encoder.layer.3."});
 }
 
-TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
+TEST(ModelWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   const ModelCopy model("bert_classification");
   const auto head = [&](const Json& classes) {
     model.edit_config([&](Json& config) { config["architectures"] = classes; });
-    return find_encoder_weights(model.path()).info.head;
+    return find_weights(model.path()).info.head;
   };
   EXPECT_EQ(head({"BertForSequenceClassification"}), ModelHead::kClassification);
   EXPECT_EQ(head(nullptr), ModelHead::kClassification);  // inferred from the tensors alone
@@ -271,29 +270,29 @@ TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
 }
 
-TEST(EncoderWeights, AnswersBeginAndEnd) {
+TEST(ModelWeights, AnswersBeginAndEnd) {
   const ModelCopy model("bert_classification");
   model.edit_config([](Json& config) { config["architectures"] = {"BertForQuestionAnswering"}; });
-  EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kNone);
+  EXPECT_EQ(find_weights(model.path()).info.head, ModelHead::kNone);
   model.edit_weights([](WeightsFile& weights) {
     weights.rename("classifier.weight", "qa_outputs.weight");
     weights.rename("classifier.bias", "qa_outputs.bias");
   });
   expect_bad(model, {"qa_outputs.weight", "[3, 24]", "expected [2, 24]", "begin and end of an answer"});
 
-  const ModelConfig& config = find_encoder_weights(test::golden_models() / "bert_base").config;
+  const ModelConfig& config = find_weights(test::golden_models() / "bert_base").config;
   const std::vector<PlannedTensor> plan = plan_tensors(config, ModelHead::kQuestionAnswering);
   ASSERT_EQ(plan.back().name, "qa_outputs.bias");
   EXPECT_EQ(plan.back().shape, Shape{2});
   Json json = Json::parse(test::get(test::golden_models() / "bert_base" / "config.json"));
   json["architectures"] = {"BertForQuestionAnswering"};
-  const EncoderWeights weights = find_encoder_weights(ModelCopy(json, plan).path());
+  const ModelWeights weights = find_weights(ModelCopy(json, plan).path());
   EXPECT_EQ(weights.info.head, ModelHead::kQuestionAnswering);
   EXPECT_TRUE(weights.info.labels.empty());
   EXPECT_EQ(weights.head.dense.weight, nullptr);
 }
 
-TEST(EncoderWeights, LabelsMustFitTheClassifier) {
+TEST(ModelWeights, LabelsMustFitTheClassifier) {
   const ModelCopy model("bert_classification");
   model.edit_config([](Json& config) { config["id2label"] = {{"0", "no"}, {"1", "yes"}}; });
   expect_bad(model, {"classifier.weight", "[3, 24]", "expected [2, 24]", "id2label"});
@@ -306,29 +305,29 @@ TEST(EncoderWeights, LabelsMustFitTheClassifier) {
   EXPECT_TRUE(info.multi_label);
 }
 
-TEST(EncoderWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
+TEST(ModelWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
   const ModelCopy model("bert_masked_lm_tied");
-  const EncoderWeights tied = find_encoder_weights(model.path());
+  const ModelWeights tied = find_weights(model.path());
   ASSERT_EQ(tied.info.head, ModelHead::kMaskedLm);
   EXPECT_EQ(tied.head.output.weight, tied.word_embedding);
   model.edit_config([](Json& config) { config["tie_word_embeddings"] = false; });
   expect_bad(model, {"missing", "cls.predictions.decoder.weight"});
 
   const ModelCopy stored("bert_masked_lm");
-  EXPECT_EQ(find_encoder_weights(stored.path()).head.output.weight->name, "cls.predictions.decoder.weight");
-  EXPECT_EQ(find_encoder_weights(stored.path()).head.output.bias->name, "cls.predictions.decoder.bias");
+  EXPECT_EQ(find_weights(stored.path()).head.output.weight->name, "cls.predictions.decoder.weight");
+  EXPECT_EQ(find_weights(stored.path()).head.output.bias->name, "cls.predictions.decoder.bias");
   stored.edit_weights([](WeightsFile& weights) { weights.rename("cls.predictions.decoder.bias", "away"); });
-  EXPECT_EQ(find_encoder_weights(stored.path()).head.output.bias->name, "cls.predictions.bias");
+  EXPECT_EQ(find_weights(stored.path()).head.output.bias->name, "cls.predictions.bias");
 }
 
-TEST(EncoderWeights, SharedLayersAreFoundOnce) {
-  const EncoderWeights weights = find_encoder_weights(test::golden_models() / "albert_two_groups");
+TEST(ModelWeights, SharedLayersAreFoundOnce) {
+  const ModelWeights weights = find_weights(test::golden_models() / "albert_two_groups");
   EXPECT_EQ(weights.layers.size(), 2U);
   EXPECT_EQ(&weights.layer(0), &weights.layers[0]);
   EXPECT_EQ(&weights.layer(weights.config.layers - 1), &weights.layers[1]);
 }
 
-TEST(EncoderWeights, NameIsTheFolders) {
+TEST(ModelWeights, NameIsTheFolders) {
   const std::filesystem::path folder = test::golden_models() / "bert_base";
   EXPECT_EQ(ModelFiles(folder / "").info().name, "bert_base");
   EXPECT_EQ(ModelFiles(folder / ".").info().name, "bert_base");

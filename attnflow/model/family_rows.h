@@ -1,10 +1,19 @@
-// Looks up rows in the architecture tables, each of which names its model type, and names in lists.
+// The tables of model families (architecture.h), and lookups in tables whose rows name their model type.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "attnflow/model/architecture.h"
+
 namespace attnflow::internal {
+
+std::span<const Architecture> encoder_families();
+std::span<const Architecture> decoder_families();
+// The encoders and the decoders of encoder-decoders.
+std::span<const Architecture> source_families();
+std::span<const Architecture> target_families();
 
 template <typename... Names>
 constexpr bool is_one_of(std::string_view name, const Names&... names) {

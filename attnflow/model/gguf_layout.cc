@@ -14,12 +14,12 @@
 #include <variant>
 
 #include "attnflow/files/messages.h"
+#include "attnflow/model/architecture.h"
 #include "attnflow/model/config_reader.h"
-#include "attnflow/model/decoder_architecture.h"
-#include "attnflow/model/decoder_config.h"
-#include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/family_rows.h"
+#include "attnflow/model/model_config.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow::internal {
 namespace {
@@ -29,7 +29,7 @@ using Json = nlohmann::json;
 constexpr double kMaxLength = 0x1p31;  // of any text, in tokens
 constexpr std::uint32_t kFloat32 = 0;  // in ggml's types
 
-// A trait of an architecture that the row of its model type (decoder_architecture.h) does not state.
+// A trait of an architecture that the row of its model type (architecture.h) does not state.
 enum class Peculiarity {
   kNone,
   kPairedRotary,   // rotary pairs are adjacent
@@ -46,7 +46,7 @@ struct Convertible {
   Peculiarity peculiarity = Peculiarity::kNone;
   std::size_t largest = 0;  // with so many layers, libllama divides scores by sqrt(hidden / heads)
 
-  const DecoderArchitecture& row() const { return *find_decoder_architecture(model_type); }
+  const Architecture& row() const { return *attnflow::find_architecture(model_type); }
 };
 constexpr std::array kConvertible = {
     Convertible{"gpt2", "gpt2"},
@@ -81,17 +81,17 @@ constexpr std::size_t kRotaryInterval = 4;  // of smollm3 in libllama: the last 
 // Numbers that are in config.json under the row's key. An architecture without such a key does not have the setting.
 struct Number {
   std::string_view setting;
-  std::string_view DecoderKeys::*key;
+  std::string_view ConfigKeys::*key;
 };
 constexpr std::array kNumbers = {
-    Number{"attention.scale", &DecoderKeys::score_factor},
-    Number{"attn_logit_softcapping", &DecoderKeys::score_cap},
-    Number{"embedding_scale", &DecoderKeys::embedding_factor},
-    Number{"final_logit_softcapping", &DecoderKeys::logit_cap},
-    Number{"logit_scale", &DecoderKeys::logit_divisor},
-    Number{"logit_scale", &DecoderKeys::logit_factor},
-    Number{"residual_scale", &DecoderKeys::residual_factor},
-    Number{"rope.freq_base_swa", &DecoderKeys::local_rotary_theta},
+    Number{"attention.scale", &ConfigKeys::score_factor},
+    Number{"attn_logit_softcapping", &ConfigKeys::score_cap},
+    Number{"embedding_scale", &ConfigKeys::embedding_factor},
+    Number{"final_logit_softcapping", &ConfigKeys::logit_cap},
+    Number{"logit_scale", &ConfigKeys::logit_divisor},
+    Number{"logit_scale", &ConfigKeys::logit_factor},
+    Number{"residual_scale", &ConfigKeys::residual_factor},
+    Number{"rope.freq_base_swa", &ConfigKeys::local_rotary_theta},
 };
 
 // Whether a setting is read, or does not affect the computation, in all architectures.
@@ -108,7 +108,7 @@ constexpr bool is_off_at_zero(std::string_view setting) {
 
 struct Part {
   std::string_view name;  // GGUF's name; for a layer, between "blk.3." and ".weight" or ".bias"
-  std::string_view DecoderNames::*theirs;
+  std::string_view TensorNames::*theirs;
   std::string_view letter = {};  // fills the {0} of a name: q, k or v
 };
 struct ExpertPart {
@@ -120,26 +120,26 @@ constexpr std::array kExperts = {
     ExpertPart{"ffn_up_exps", &ExpertRow::in}, ExpertPart{"ffn_down_exps", &ExpertRow::out}};
 constexpr std::string_view kExpertWidth = "expert_feed_forward_length";
 constexpr std::string_view kLayer = "blk.";
-constexpr std::array kOutside = {Part{"token_embd", &DecoderNames::word},
-                                 Part{"token_embd_norm", &DecoderNames::embedding_norm},
-                                 Part{"position_embd", &DecoderNames::position},
-                                 Part{"output_norm", &DecoderNames::final_norm}, Part{"output", &DecoderNames::output}};
-constexpr std::array kInside = {Part{"attn_norm", &DecoderNames::attention_norm},
-                                Part{"attn_norm_2", &DecoderNames::parallel_attention_norm},
-                                Part{"attn_qkv", &DecoderNames::query_key_value},
-                                Part{"attn_q", &DecoderNames::query_key_value, "q"},
-                                Part{"attn_k", &DecoderNames::query_key_value, "k"},
-                                Part{"attn_v", &DecoderNames::query_key_value, "v"},
-                                Part{"attn_q_norm", &DecoderNames::query_norm},
-                                Part{"attn_k_norm", &DecoderNames::key_norm},
-                                Part{"attn_sinks", &DecoderNames::sinks},
-                                Part{"attn_output", &DecoderNames::attention_output},
-                                Part{"post_attention_norm", &DecoderNames::attention_after},
-                                Part{"ffn_norm", &DecoderNames::feed_forward_norm},
-                                Part{"ffn_gate", &DecoderNames::gate},
-                                Part{"ffn_up", &DecoderNames::feed_forward_in},
-                                Part{"ffn_down", &DecoderNames::feed_forward_out},
-                                Part{"post_ffw_norm", &DecoderNames::feed_forward_after}};
+constexpr std::array kOutside = {Part{"token_embd", &TensorNames::word},
+                                 Part{"token_embd_norm", &TensorNames::embedding_norm},
+                                 Part{"position_embd", &TensorNames::position},
+                                 Part{"output_norm", &TensorNames::final_norm}, Part{"output", &TensorNames::output}};
+constexpr std::array kInside = {Part{"attn_norm", &TensorNames::attention_norm},
+                                Part{"attn_norm_2", &TensorNames::parallel_attention_norm},
+                                Part{"attn_qkv", &TensorNames::query_key_value},
+                                Part{"attn_q", &TensorNames::query_key_value, "q"},
+                                Part{"attn_k", &TensorNames::query_key_value, "k"},
+                                Part{"attn_v", &TensorNames::query_key_value, "v"},
+                                Part{"attn_q_norm", &TensorNames::query_norm},
+                                Part{"attn_k_norm", &TensorNames::key_norm},
+                                Part{"attn_sinks", &TensorNames::sinks},
+                                Part{"attn_output", &TensorNames::attention_output},
+                                Part{"post_attention_norm", &TensorNames::attention_after},
+                                Part{"ffn_norm", &TensorNames::feed_forward_norm},
+                                Part{"ffn_gate", &TensorNames::gate},
+                                Part{"ffn_up", &TensorNames::feed_forward_in},
+                                Part{"ffn_down", &TensorNames::feed_forward_out},
+                                Part{"post_ffw_norm", &TensorNames::feed_forward_after}};
 
 class Planner : ErrorsOf {
  public:
@@ -150,7 +150,7 @@ class Planner : ErrorsOf {
     find_architecture();
     check_settings();
     write_config();
-    model_.settings = parse_decoder_config(model_.config.dump(), source() + " (as config.json)");
+    model_.settings = parse_model_config(model_.config.dump(), source() + " (as config.json)", ArchitectureKind::kDecoder);
     if (has(Peculiarity::kWindowIgnored)) model_.settings.windows.assign(model_.settings.layers, 0);
     check_widths();
     place_tensors();
@@ -160,7 +160,7 @@ class Planner : ErrorsOf {
  private:
   bool has(Peculiarity one) const { return kind_->peculiarity == one; }
   bool has_tensor(std::string_view name) const { return find_tensor(name) != nullptr; }
-  const DecoderConfig& settings() const { return model_.settings; }
+  const ModelConfig& settings() const { return model_.settings; }
 
   std::string key(std::string_view setting) const { return fmt::format("{}.{}", kind_->architecture, setting); }
 
@@ -273,7 +273,7 @@ class Planner : ErrorsOf {
   }
 
   void write_config() {
-    const DecoderKeys& keys = row_->keys;
+    const ConfigKeys& keys = row_->keys;
     set("architectures", Json::array({fmt::format("{}{}", row_->class_name,
                                                   kind_->architecture == "gpt2" ? "LMHeadModel" : "ForCausalLM")}));
     set("model_type", std::string(kind_->model_type));
@@ -301,7 +301,7 @@ class Planner : ErrorsOf {
 
   // Writes the heads, and what scores and logits are multiplied by if the file does not say so.
   void write_heads() {
-    const DecoderKeys& keys = row_->keys;
+    const ConfigKeys& keys = row_->keys;
     const Json heads = required_number("attention.head_count");
     set(keys.heads, heads);
     const Json stated = number("attention.head_count_kv");
@@ -343,7 +343,7 @@ class Planner : ErrorsOf {
 
   // Writes which biases layers have, and how their halves are connected.
   void write_layers() {
-    const DecoderKeys& keys = row_->keys;
+    const ConfigKeys& keys = row_->keys;
     const auto is_setting = [](BiasRule rule) {
       return rule == BiasRule::kSetting || rule == BiasRule::kSettingOrTrue;
     };
@@ -478,7 +478,7 @@ class Planner : ErrorsOf {
 
   // Checks settings that config.json cannot express, or that only GGUF states twice.
   void check_widths() const {
-    const DecoderConfig& config = model_.settings;
+    const ModelConfig& config = model_.settings;
     const auto check = [&](std::string_view setting, std::size_t expected, std::string_view what) {
       const Json found = number(setting);
       if (found.is_null() || found == expected) return;
@@ -531,16 +531,16 @@ class Planner : ErrorsOf {
     const std::span<const Part> parts = inside ? std::span<const Part>(kInside) : std::span<const Part>(kOutside);
     const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.name == part; });
     if (found == parts.end()) return {};
-    const DecoderNames& names = row_->names;
+    const TensorNames& names = row_->names;
     std::string_view theirs = names.*found->theirs;
     const bool own_norms = settings().parallel && !settings().shared_norm && !names.parallel_attention_norm.empty();
     if (part == "attn_norm" && own_norms) theirs = names.parallel_feed_forward_norm;
     if (part == "ffn_up" && !names.gate_and_in.empty()) theirs = names.gate_and_in;
     if (part == "post_attention_norm" && has(Peculiarity::kNormBetween)) theirs = names.feed_forward_norm;
     if (theirs.empty() || is_one_map(theirs) != found->letter.empty()) return {};
-    if (found->theirs == &DecoderNames::output) name.clear();
+    if (found->theirs == &TensorNames::output) name.clear();
     name += fmt::format(fmt::runtime(theirs), found->letter);
-    if (found->theirs != &DecoderNames::sinks) name += kind;
+    if (found->theirs != &TensorNames::sinks) name += kind;
 
     ConvertedTensor placed = unchanged(tensor, name);
     if (inside && row_->layout == MatrixLayout::kInOut && placed.shape.size() == 2) {
@@ -592,8 +592,7 @@ class Planner : ErrorsOf {
     }
     refuse_left(left);  // before a message about tensors that are missing for the same reason
     const auto checkpoint = std::make_shared<const Checkpoint>(std::move(tensors), source());
-    const DecoderWeights weights =
-        find_decoder_weights(model_.settings, checkpoint, source(), {.allow_unused_weights = true});
+    const ModelWeights weights = find_weights(model_.settings, checkpoint, source(), {.allow_unused_weights = true});
     for (const StoredTensor* const tensor : weights.unused) {
       if (left.empty() || left.back() != tensor->name) left.push_back(tensor->name);  // a stack is listed once
     }
@@ -610,7 +609,7 @@ class Planner : ErrorsOf {
   const GgufHeader& header_;
   const GgufBytes& bytes_;
   const Convertible* kind_ = nullptr;
-  const DecoderArchitecture* row_ = nullptr;
+  const Architecture* row_ = nullptr;
   const GgufTensor* frequencies_ = nullptr;
   const GgufTensor* long_ = nullptr;
   const GgufTensor* short_ = nullptr;

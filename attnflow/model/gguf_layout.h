@@ -23,7 +23,7 @@
 //   Those
 //                             of gpt-oss stack them in another way, with gate and in alternating; here its maps get
 //                             names like the others', so the plan is good for reading, not for writing a folder.
-// A tensor or a setting that has no counterpart is an error, as in reading config.json (decoder_config.h).
+// A tensor or a setting that has no counterpart is an error, as in reading config.json (model_config.h).
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@
 #include <vector>
 
 #include "attnflow/files/gguf.h"
-#include "attnflow/model/decoder_config.h"
 #include "attnflow/model/gguf_parts.h"
+#include "attnflow/model/model_config.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
@@ -64,7 +64,7 @@ struct ConvertedTensor {
 
 struct ConvertedModel {
   nlohmann::json config;                 // config.json without the ids of special tokens
-  DecoderConfig settings;                // the same, read and checked, but without windows that libllama ignores
+  ModelConfig settings;                  // the same, read and checked, but without windows that libllama ignores
   std::vector<ConvertedTensor> tensors;  // in file order
 };
 
@@ -77,7 +77,7 @@ ConvertedModel plan_conversion(const GgufHeader& header, const GgufBytes& bytes,
 // Returns the number as written in decimal, 1e-05 for 9.999999747e-06: the shortest for a float32; others unchanged.
 double shortest_decimal(double value);
 
-// Recovers Hugging Face's "llama3" scaling (decoder_config.h) from a llama file's rope_freqs, the factors that divide
+// Recovers Hugging Face's "llama3" scaling (model_config.h) from a llama file's rope_freqs, the factors that divide
 // the rotary frequencies theta^(-2i/d). Its factor is the largest of them; a frequency between the two limits, which
 // Llama puts at 1 and 4, gives the original training length c (8192 if there is none between). Returns nothing if the
 // factors do not have this form, to within 1e-5.

@@ -107,7 +107,7 @@ TEST(PlanConversion, NamesShapesAndConfig) {
   EXPECT_EQ(model.tensors[2].head_width, 4U);
   EXPECT_EQ(model.tensors[4].change, TensorChange::kNone);
   EXPECT_EQ(model.tensors[9].shape, (Shape{8, 12}));
-  const DecoderConfig& config = model.settings;
+  const ModelConfig& config = model.settings;
   EXPECT_EQ(config.architecture->model_type, "llama");
   EXPECT_EQ(config.vocabulary, 20U);
   EXPECT_EQ(config.layers, 1U);

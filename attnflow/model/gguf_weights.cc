@@ -24,7 +24,7 @@ struct MappedTensor {
 
 }  // namespace
 
-DecoderWeights find_gguf_weights(const GgufFile& file, bool copy) {
+ModelWeights find_gguf_weights(const GgufFile& file, bool copy) {
   const std::string source = file.path.string();
   const auto parts = std::make_shared<const GgufParts>(file.path, file.header, copy);
   const internal::ConvertedModel model = internal::plan_conversion(parts->header(), parts->reader(), source);
@@ -40,9 +40,8 @@ DecoderWeights find_gguf_weights(const GgufFile& file, bool copy) {
                             .file = source,
                             .reader = std::shared_ptr<const TensorReader>(mapped, &mapped->reader)};
   }
-  DecoderWeights weights =
-      find_decoder_weights(model.settings, std::make_shared<const Checkpoint>(std::move(tensors), source), source,
-                           {.allow_unused_weights = true});
+  ModelWeights weights = find_weights(model.settings, std::make_shared<const Checkpoint>(std::move(tensors), source),
+                                      source, {.allow_unused_weights = true});
   weights.info.notes = file.info.notes;
   return weights;
 }

@@ -5,13 +5,13 @@
 // when a layer runs (layer_store.h): memory is that of the file and of the layers at hand. Nothing is written to disk.
 #pragma once
 
-#include "attnflow/model/decoder_weights.h"
 #include "attnflow/model/gguf_info.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow {
 
 // Reads no weights, unless `copy` asks for the whole file to be copied into memory, so that it may change afterwards;
 // likewise the other files of a model in several. Throws as plan_conversion() and GgufParts do.
-DecoderWeights find_gguf_weights(const GgufFile& file, bool copy = false);
+ModelWeights find_gguf_weights(const GgufFile& file, bool copy = false);
 
 }  // namespace attnflow

@@ -13,13 +13,11 @@ namespace attnflow {
 ModelFiles::ModelFiles(const Folder& folder, const OpenOptions& options) : folder_(folder) {
   const std::string config = internal::read_config_text(folder);
   const std::string source = folder.label("config.json");
-  const std::string type = internal::model_type_of(config, source);
-  if (find_decoder_architecture(type) != nullptr) {
-    files_ = find_decoder_weights(folder, parse_decoder_config(config, source), options);
-  } else if (find_encoder_decoder_architecture(type) != nullptr) {
+  const Architecture* const row = find_architecture(internal::model_type_of(config, source));
+  if (row != nullptr && row->kind == ArchitectureKind::kEncoderDecoder) {
     files_ = find_encoder_decoder_weights(folder, read_encoder_decoder_config(folder), options);
   } else {
-    files_ = find_encoder_weights(folder, parse_model_config(config, source), options);
+    files_ = find_weights(folder, parse_model_config(config, source), options);
   }
 }
 
@@ -27,9 +25,10 @@ const ModelInfo& ModelFiles::info() const {
   return std::visit([](const auto& files) -> const ModelInfo& { return files.info; }, files_);
 }
 
-const EncoderWeights& ModelFiles::encoder_weights() const {
-  if (const auto* weights = std::get_if<EncoderWeights>(&files_)) return *weights;
-  if (folder_) read_model_config(*folder_);  // reports what is wrong with a decoder's config
+const ModelWeights& ModelFiles::encoder_weights() const {
+  const auto* const weights = std::get_if<ModelWeights>(&files_);
+  if (weights != nullptr && weights->config.architecture->is_encoder()) return *weights;
+  if (folder_) read_model_config(*folder_, ArchitectureKind::kEncoder);  // reports what is wrong with a decoder's config
   throw Error(ErrorKind::kUnsupportedModel, "expected an encoder, found the decoder " + info().name);
 }
 
@@ -43,14 +42,14 @@ std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) con
 std::unique_ptr<Encoder> ModelFiles::load_encoder(const LoadOptions& options) const {
   check_takes_text(info());
   check_device(options.device);
-  const EncoderWeights& weights = encoder_weights();
+  const ModelWeights& weights = encoder_weights();
   return torch_backend().encoder(weights, options);
 }
 
 std::unique_ptr<VisionModel> ModelFiles::load_vision(const LoadOptions& options) const {
   check_takes_pictures(info());
   check_device(options.device);
-  const EncoderWeights& weights = encoder_weights();
+  const ModelWeights& weights = encoder_weights();
   return torch_backend().vision(weights, options);
 }
 
@@ -62,8 +61,9 @@ std::unique_ptr<Decoder> ModelFiles::load_decoder(const LoadOptions& options) co
   if (const auto* both = std::get_if<EncoderDecoderWeights>(&files_)) {
     return torch_backend().encoder_decoder(*both, options);
   }
-  if (!info().causal) read_decoder_config(*folder_);  // reports what is wrong with an encoder's config
-  return torch_backend().decoder(std::get<DecoderWeights>(files_), options);
+  if (!info().causal)
+    read_model_config(*folder_, ArchitectureKind::kDecoder);  // reports what is wrong with an encoder's config
+  return torch_backend().decoder(std::get<ModelWeights>(files_), options);
 }
 
 bool is_gguf(const std::string& reference) { return internal::lower_extension(reference) == ".gguf"; }

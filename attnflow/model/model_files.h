@@ -16,11 +16,9 @@
 
 #include "attnflow/files/folder.h"
 #include "attnflow/model/decoder.h"
-#include "attnflow/model/decoder_weights.h"
-#include "attnflow/model/encoder_decoder_weights.h"
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/gguf_info.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow {
 
@@ -51,10 +49,10 @@ class ModelFiles {
   std::unique_ptr<VisionModel> load_vision(const LoadOptions& options = {}) const;
 
  private:
-  const EncoderWeights& encoder_weights() const;
+  const ModelWeights& encoder_weights() const;
 
   std::optional<Folder> folder_;
-  std::variant<EncoderWeights, DecoderWeights, EncoderDecoderWeights, GgufFile> files_;
+  std::variant<ModelWeights, EncoderDecoderWeights, GgufFile> files_;
 };
 
 bool is_gguf(const std::string& reference);

@@ -1,5 +1,3 @@
-#include "attnflow/model/rotary_settings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/family_rows.h"
+#include "attnflow/model/position_settings.h"
 
 namespace attnflow::internal {
 namespace {
@@ -20,12 +20,16 @@ using Json = nlohmann::json;
 constexpr double kLargestTheta = 1e12;
 constexpr double kLargestRotaryFactor = 1e6;
 
+double read_theta(const ConfigReader& reader, std::string_view key, double fallback) {
+  return reader.number_or(key, fallback, 1.0, kLargestTheta);
+}
+
 class RotaryReader {
  public:
-  RotaryReader(const ConfigReader& reader, const DecoderArchitecture& architecture, std::size_t head_width)
-      : reader_(reader), architecture_(architecture), head_width_(head_width) {}
+  RotaryReader(const ConfigReader& reader, const ModelConfig& config)
+      : reader_(reader), architecture_(*config.architecture), head_width_(config.head_width) {}
 
-  RotarySettings read() {
+  void read(ModelConfig& config) {
     Json global = Json::object();
     Json local = Json::object();
     const std::string_view theta = architecture_.keys.rotary_theta;
@@ -46,12 +50,11 @@ class RotaryReader {
     if (architecture_.stated_rotary && global.empty()) {
       reader_.damaged("expected rotary settings under rope_parameters or rope_scaling, found none");
     }
-    RotarySettings found;
-    found.global = read_one(global, theta, architecture_.rotary_theta);
-    found.width = width_;
-    found.length = length_;
-    found.local = local_theta.empty() ? found.global : read_one(local, local_theta, architecture_.local_rotary_theta);
-    return found;
+    config.rotary = read_one(global, theta, architecture_.rotary_theta);
+    config.rotary_width = width_;
+    if (length_ != 0) config.positions = std::min(config.positions, length_);
+    config.local_rotary =
+        local_theta.empty() ? config.rotary : read_one(local, local_theta, architecture_.local_rotary_theta);
   }
 
  private:
@@ -95,12 +98,12 @@ class RotaryReader {
 
   RotaryConfig read_one(const Json& settings, std::string_view theta_key, double usual_theta) {
     RotaryConfig config;
-    config.theta = reader_.number_or(theta_key, usual_theta, 1.0, kLargestTheta);
+    config.theta = read_theta(reader_, theta_key, usual_theta);
     const double share = read_share(reader_, architecture_.keys.rotary_share, architecture_.rotary_share);
     const ConfigReader rope(settings, reader_.source());
     refuse_unknown(settings);
     width_ = width(read_share(rope, "partial_rotary_factor", share));
-    config.theta = rope.number_or("rope_theta", config.theta, 1.0, kLargestTheta);
+    config.theta = read_theta(rope, "rope_theta", config.theta);
     read_scaling(rope, config);
     return config;
   }
@@ -199,35 +202,55 @@ class RotaryReader {
   }
 
   const ConfigReader& reader_;
-  const DecoderArchitecture& architecture_;
+  const Architecture& architecture_;
   std::size_t head_width_;
   std::size_t width_ = 0;   // of the embedding that was read last
   std::size_t length_ = 0;  // likewise
 };
 
-}  // namespace
-
-RotarySettings read_rotary(const ConfigReader& reader, const DecoderArchitecture& architecture,
-                           std::size_t head_width) {
-  return RotaryReader(reader, architecture, head_width).read();
+double read_theta_of_type(const ConfigReader& reader, const std::string& type, double fallback) {
+  constexpr std::string_view kKey = "rope_parameters";
+  const Json* const all = reader.find(kKey);
+  if (all == nullptr) return fallback;
+  if (!all->is_object()) reader.wrong(kKey, "an object", *all);
+  const auto found = all->find(type);
+  if (found == all->end() || found->is_null()) return fallback;
+  if (!found->is_object()) reader.wrong(kKey, "an object for " + quote_name(type), *found);
+  for (const auto& [key, value] : found->items()) {
+    const bool usual = key == "rope_theta" || value.is_null() || (key == "rope_type" && value == "default");
+    if (usual) continue;
+    reader.unsupported("{} of {} has {} {}; supported are rope_type \"default\" and rope_theta", kKey, type,
+                       quote_name(key), show_json(value));
+  }
+  return read_theta(ConfigReader(*found, reader.source()), "rope_theta", fallback);
 }
 
-std::vector<bool> read_rotary_layers(const ConfigReader& reader, const DecoderKeys& keys, std::size_t layers) {
-  std::vector<bool> turned(layers, true);
-  if (keys.rotary_layers.empty()) return turned;
-  const Json* const found = reader.find(keys.rotary_layers);
-  if (found == nullptr) {
-    constexpr std::size_t kUsualInterval = 4;
-    const std::size_t interval = reader.size_or(keys.rotary_interval, kUsualInterval);
-    for (std::size_t layer = interval; layer <= layers; layer += interval) turned[layer - 1] = false;
-    return turned;
+void read_encoder_rotary(const ConfigReader& reader, ModelConfig& config) {
+  if (const Json* const scaling = reader.find("rope_scaling"); scaling != nullptr && !scaling->empty()) {
+    reader.unsupported("rope_scaling is {}; supported is null", show_json(*scaling));
   }
-  const bool is_list =
-      found->is_array() && found->size() >= layers &&
-      std::all_of(found->begin(), found->end(), [](const Json& one) { return one == Json(0) || one == Json(1); });
-  if (!is_list) reader.wrong(keys.rotary_layers, fmt::format("at least {} numbers, each 0 or 1,", layers), *found);
-  for (std::size_t layer = 0; layer < layers; ++layer) turned[layer] = (*found)[layer] == Json(1);
-  return turned;
+  const std::size_t step = config.image ? 4 : 2;  // rows and columns use half of the angles each
+  if (config.head_width % step != 0) {
+    reader.damaged("expected a head size that is a multiple of {} for the rotary embedding, found {}", step,
+                   config.head_width);
+  }
+  const Architecture& row = *config.architecture;
+  config.rotary_width = config.image ? config.head_width / 2 : config.head_width;
+  config.rotary.theta = read_theta(reader, row.keys.rotary_theta, row.rotary_theta);
+  if (config.image) return;
+  // null differs from absent here: it means that both are the same.
+  const std::string_view local = row.keys.local_rotary_theta;
+  config.local_rotary.theta =
+      reader.says_null(local) ? config.rotary.theta : read_theta(reader, local, row.local_rotary_theta);
+  config.rotary.theta = read_theta_of_type(reader, "full_attention", config.rotary.theta);
+  config.local_rotary.theta = read_theta_of_type(reader, "sliding_attention", config.local_rotary.theta);
+}
+
+}  // namespace
+
+void read_rotary(const ConfigReader& reader, ModelConfig& config) {
+  if (config.architecture->is_encoder()) return read_encoder_rotary(reader, config);
+  RotaryReader(reader, config).read(config);
 }
 
 }  // namespace attnflow::internal

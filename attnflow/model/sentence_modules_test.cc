@@ -7,8 +7,8 @@
 
 #include "attnflow/base/error_for_test.h"
 #include "attnflow/files/files_for_test.h"
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model_for_test.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow::sentence_modules_test {
 namespace {
@@ -42,7 +42,7 @@ TEST(SentencePooling, TheMeanWhereNothingIsSaid) {
   EXPECT_EQ(found.pooling, Pooling::kMean);
   EXPECT_FALSE(found.is_declared);
   EXPECT_EQ(found.unknown, "");
-  EXPECT_EQ(find_encoder_weights(model.path()).info.head, ModelHead::kEmbedding);
+  EXPECT_EQ(find_weights(model.path()).info.head, ModelHead::kEmbedding);
 }
 
 TEST(SentencePooling, ReadsBothFormsOfTheFile) {
@@ -78,18 +78,18 @@ TEST(SentencePooling, NamesWhatItDoesNotCompute) {
 
 TEST(SentencePooling, AModelWithoutAKnownPoolingHasNoEmbedding) {
   const SentenceFolder max(kUsual, R"({"pooling_mode": "max"})");
-  const ModelInfo info = find_encoder_weights(max.path()).info;
+  const ModelInfo info = find_weights(max.path()).info;
   EXPECT_EQ(info.head, ModelHead::kNone);
   EXPECT_EQ(info.unknown_embedding, "max pooling");
 }
 
 TEST(SentencePooling, AFolderOfModulesIsASentenceEncoderWhateverHeadItHas) {
   const test::ModelCopy masked("bert_masked_lm");
-  EXPECT_EQ(find_encoder_weights(masked.path()).info.head, ModelHead::kMaskedLm);
+  EXPECT_EQ(find_weights(masked.path()).info.head, ModelHead::kMaskedLm);
   std::filesystem::create_directories(masked.path() / "1_Pooling");
   test::put(masked.path() / "modules.json", kUsual);
   test::put(masked.path() / "1_Pooling" / "config.json", R"({"pooling_mode": "cls"})");
-  const ModelInfo info = find_encoder_weights(masked.path()).info;
+  const ModelInfo info = find_weights(masked.path()).info;
   EXPECT_EQ(info.head, ModelHead::kEmbedding);
   EXPECT_EQ(info.pooling, Pooling::kFirstToken);
 }

@@ -51,6 +51,7 @@ std::vector<std::string> class_names(const std::optional<std::vector<std::string
 }
 
 bool TensorFinder::has_prefix(std::string_view prefix) const {
+  if (checkpoint_ == nullptr) return false;
   const auto& tensors = checkpoint_->tensors();
   const auto first = tensors.lower_bound(prefix);
   return first != tensors.end() && first->first.starts_with(prefix);
@@ -92,11 +93,15 @@ LinearWeights TensorFinder::classes(const std::string& name, const std::optional
   return linear(name, labels ? labels->size() : matrix ? stored->shape[0] : kUsual, in, shape_source, bias);
 }
 
-NormWeights TensorFinder::norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms) {
+NormWeights TensorFinder::norm(const std::string& name, std::size_t width, std::string_view shape_source,
+                               NormKind kind) {
   using Kind = PlannedTensor::Kind;
   NormWeights found;
   found.scale = tensor({name + ".gamma", name + ".weight"}, {width}, shape_source, Kind::kNormScale);
-  if (!rms) found.shift = tensor({name + ".beta", name + ".bias"}, {width}, shape_source, Kind::kNormShift);
+  if (kind == NormKind::kLayer) {
+    found.shift = tensor({name + ".beta", name + ".bias"}, {width}, shape_source, Kind::kNormShift);
+  }
+  found.centres = kind == NormKind::kLayerNoShift;
   return found;
 }
 

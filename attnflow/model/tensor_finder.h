@@ -51,8 +51,8 @@ class TensorFinder {
   // Returns the map to logits of classes: as many as `labels` or, without names, as are stored (2 in a plan).
   LinearWeights classes(const std::string& name, const std::optional<std::vector<std::string>>& labels, std::size_t in,
                         std::string_view shape_source, bool bias = true);
-  // Returns a layer norm or an RMS norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
-  NormWeights norm(const std::string& name, std::size_t width, std::string_view shape_source, bool rms = false);
+  // Returns a norm. Early TensorFlow checkpoints call the scale gamma and the shift beta.
+  NormWeights norm(const std::string& name, std::size_t width, std::string_view shape_source, NormKind kind);
   // Accepts a tensor that is not needed.
   void pass_over(std::string_view name);
   const std::vector<PlannedTensor>& plan() const { return plan_; }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "attnflow/model/config_for_test.h"
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model_for_test.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow::vision_weights_test {
 namespace {
@@ -65,8 +65,8 @@ Json dinov3() { return with(vit("dinov3_vit"), {{"num_register_tokens", 4}, {"hi
 
 TEST(VisionConfig, Dinov3TurnsPatches) {
   const ModelConfig config = parse(dinov3());
-  EXPECT_EQ(config.theta, 100.0);
-  EXPECT_TRUE(config.windows.empty());
+  EXPECT_EQ(config.rotary.theta, 100.0);
+  EXPECT_EQ(config.windows, (std::vector<std::size_t>{0, 0}));
   EXPECT_TRUE(config.query_bias && config.value_bias);
   EXPECT_FALSE(config.key_bias);
   EXPECT_FALSE(config.gated);
@@ -78,7 +78,7 @@ TEST(VisionConfig, Dinov3TurnsPatches) {
   EXPECT_EQ(parse(gated).activation, Activation::kSilu);
   EXPECT_EQ(parse(with(gated, "hidden_act", "gelu")).activation, Activation::kGelu);  // DINOv2 always uses SiLU
   EXPECT_TRUE(parse(with(dinov3(), "key_bias", true)).key_bias);
-  EXPECT_EQ(parse(with(dinov3(), "rope_theta", 10)).theta, 10.0);
+  EXPECT_EQ(parse(with(dinov3(), "rope_theta", 10)).rotary.theta, 10.0);
   expect_bad(with(dinov3(), "rope_theta", "100"), {"rope_theta", "a number from 1"});
   expect_bad(with(dinov3(), "hidden_size", 18), {"a multiple of 4", "found 6"});
   expect_error(ErrorKind::kUnsupportedModel, {"proj_bias is false", "supported is true"},
@@ -197,8 +197,7 @@ bool is_unused(const std::string& name) {
 }
 
 void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>& plan) {
-  test::expect_each_needed(model, plan,
-                           [](const std::filesystem::path& folder) { return find_encoder_weights(folder); },
+  test::expect_each_needed(model, plan, [](const std::filesystem::path& folder) { return find_weights(folder); },
                            {"classifier.weight", "cls_classifier.weight", "distillation_classifier.weight"});
 }
 
@@ -219,7 +218,7 @@ TEST(VisionWeights, EveryTensorOfDinov3IsNeeded) {
     const Json config = with(dinov3(), "use_gated_mlp", gated);
     const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kNone);
     const ModelCopy copy(config, plan);
-    const EncoderWeights weights = find_encoder_weights(copy.path());
+    const ModelWeights weights = find_weights(copy.path());
     EXPECT_EQ(weights.image->position, nullptr);
     EXPECT_EQ(weights.layers.at(0).key.bias, nullptr);
     EXPECT_NE(weights.layers.at(0).query.bias, nullptr);
@@ -233,7 +232,7 @@ TEST(VisionWeights, EveryTensorOfBeitIsNeeded) {
     const Json config = with(beit(), "layer_scale_init_value", scaled ? 0.1 : 0.0);
     const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kClassification, 3);
     const ModelCopy copy(config, plan);
-    const EncoderWeights weights = find_encoder_weights(copy.path());
+    const ModelWeights weights = find_weights(copy.path());
     EXPECT_EQ(weights.image->position, nullptr);
     EXPECT_EQ(weights.layers.at(0).key.bias, nullptr);
     EXPECT_EQ(weights.layers.at(1).patch_distances->shape, (Shape{84, 3}));
@@ -244,7 +243,7 @@ TEST(VisionWeights, EveryTensorOfBeitIsNeeded) {
       more.add("beit.embeddings.mask_token");
       more.add("beit.encoder.layer.0.attention.attention.relative_position_bias.relative_position_index");
     });
-    EXPECT_NO_THROW(find_encoder_weights(copy.path()));
+    EXPECT_NO_THROW(find_weights(copy.path()));
   }
 }
 
@@ -255,7 +254,7 @@ TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
     const Json config = whole ? Json{{"model_type", type}, {"vision_config", part}} : with(part, "model_type", type);
     const std::vector<PlannedTensor> plan = plan_tensors(parse(config), ModelHead::kNone);
     const ModelCopy copy(config, plan);
-    EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
+    EXPECT_EQ(find_weights(copy.path()).info.head, ModelHead::kNone);
     SCOPED_TRACE(type);
     for (const PlannedTensor& tensor : plan) EXPECT_TRUE(tensor.name.starts_with("vision_model."));
     expect_each_needed(copy, plan);
@@ -265,9 +264,9 @@ TEST(VisionWeights, EveryTensorOfAPartIsNeeded) {
         more.add(name);
       }
     });
-    EXPECT_EQ(find_encoder_weights(copy.path()).info.head, ModelHead::kNone);
+    EXPECT_EQ(find_weights(copy.path()).info.head, ModelHead::kNone);
     const ModelCopy classifier(config, plan_tensors(parse(config), ModelHead::kClassification, 3));
-    const EncoderWeights weights = find_encoder_weights(classifier.path());
+    const ModelWeights weights = find_weights(classifier.path());
     EXPECT_EQ(weights.info.labels.size(), 3U);
     EXPECT_EQ(weights.head.output.weight->shape, (Shape{3, 24}));
   }
@@ -281,7 +280,7 @@ TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
       if (tensor.starts_with("encoder.")) weights.rename(tensor, "vit." + tensor);
     }
   });
-  const EncoderWeights weights = find_encoder_weights(copy.path());
+  const ModelWeights weights = find_weights(copy.path());
   EXPECT_EQ(weights.layers.at(1).query.weight->name, "vit.encoder.layer.1.attention.attention.query.weight");
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   // Layers beyond the config's number are detected under either name.
@@ -289,7 +288,7 @@ TEST(VisionWeights, PublishedFilesOfMsnHaveThePrefixEverywhere) {
     const ModelCopy cut(path.parent_path(), "vit_msn_classification");
     cut.edit_config([](Json& config) { config["num_hidden_layers"] = 1; });
     expect_error(ErrorKind::kBadFile, {"encoder.layer.1.", "--allow-unused-weights"},
-                 [&] { find_encoder_weights(cut.path()); });
+                 [&] { find_weights(cut.path()); });
   }
 }
 
@@ -298,7 +297,7 @@ TEST(VisionWeights, PlansAreWhatTransformersWrites) {
   for (const Json& golden : vision_index()) {
     const auto name = golden.at("name").get<std::string>();
     SCOPED_TRACE(name);
-    const EncoderWeights weights = find_encoder_weights(golden_vision() / name);
+    const ModelWeights weights = find_weights(golden_vision() / name);
     std::set<std::pair<std::string, Shape>> stored;
     const std::string prefix(weights.config.architecture->prefix);
     for (const auto& [tensor, about] : weights.checkpoint->tensors()) {
@@ -326,11 +325,11 @@ TEST(VisionWeights, AGridThatDoesNotFitIsRefusedWithBothNumbers) {
   copy.edit_config([](Json& config) { config["image_size"] = 24; });
   expect_error(ErrorKind::kBadFile,
                {"vit.embeddings.position_embeddings", "[1, 26, 24]", "[1, 37, 24]", "image_size", "6 x 6 = 36 patches"},
-               [&] { find_encoder_weights(copy.path()); });
+               [&] { find_weights(copy.path()); });
   const ModelCopy deit(golden_vision(), "deit_classification");
   deit.edit_config([](Json& config) { config["patch_size"] = 5; });
   expect_error(ErrorKind::kBadFile, {"[24, 3, 4, 4]", "[24, 3, 5, 5]", "patch_size"},
-               [&] { find_encoder_weights(deit.path()); });
+               [&] { find_weights(deit.path()); });
 }
 
 TEST(VisionWeights, WhichHead) {
@@ -338,11 +337,11 @@ TEST(VisionWeights, WhichHead) {
     const ModelCopy copy(golden_vision(), name);
     copy.edit_config([&](Json& config) { config["architectures"] = classes; });
     copy.edit_weights(edit);
-    return find_encoder_weights(copy.path());
+    return find_weights(copy.path());
   };
   const auto keep = [](WeightsFile&) {};
   // Without a class name, the stored tensors decide.
-  EncoderWeights weights = head_of("deit_teacher", nullptr, keep);
+  ModelWeights weights = head_of("deit_teacher", nullptr, keep);
   EXPECT_EQ(weights.info.head, ModelHead::kClassification);
   EXPECT_NE(weights.head.second.weight, nullptr);
   weights = head_of("deit_classification", nullptr, keep);
@@ -354,7 +353,7 @@ TEST(VisionWeights, WhichHead) {
   EXPECT_EQ(head_of("vit_classification", {"ViTModel"}, keep).info.head, ModelHead::kClassification);
   const ModelCopy copy(golden_vision(), "dinov2_classification");
   copy.edit_config([](Json& config) { config.erase("id2label"); });
-  EXPECT_EQ(find_encoder_weights(copy.path()).info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
+  EXPECT_EQ(find_weights(copy.path()).info.labels, (std::vector<std::string>{"LABEL_0", "LABEL_1", "LABEL_2"}));
 }
 
 }  // namespace

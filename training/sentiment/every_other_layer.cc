@@ -51,7 +51,7 @@ class WeightTaker {
 
 }  // namespace
 
-EncoderShape every_other_layer_shape(const EncoderWeights& bert) {
+EncoderShape every_other_layer_shape(const ModelWeights& bert) {
   const ModelConfig& config = bert.config;
   if (bert.info.architecture != "bert" || config.layers == 0 || config.layers % 2 != 0) {
     throw Error(
@@ -71,7 +71,7 @@ EncoderShape every_other_layer_shape(const EncoderWeights& bert) {
           .activation = "gelu"};
 }
 
-void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, const EncoderWeights& bert) {
+void take_every_other_layer(WeightMap& weights, const ModelWeights& stored, const ModelWeights& bert) {
   if (2 * stored.config.layers != bert.config.layers) {
     throw Error(ErrorKind::kUsage, fmt::format("expected a model of {} layers, half of BERT's, found {}",
                                                bert.config.layers / 2, stored.config.layers));

@@ -11,17 +11,17 @@
 // https://arxiv.org/abs/1910.01108
 #pragma once
 
-#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "training/trainer/new_model.h"
 
 namespace attnflow {
 
 // Returns the shape of the DistilBERT initialized from this BERT. Throws Error(kUnsupportedModel) for a model that is
 // not a BERT, or has an odd number of layers.
-EncoderShape every_other_layer_shape(const EncoderWeights& bert);
+EncoderShape every_other_layer_shape(const ModelWeights& bert);
 
 // Replaces the weights of a model of that shape, stored as `stored` describes, with BERT's. Throws Error(kUsage) for
 // another shape; Error(kBadFile) for BERT weights that are not finite.
-void take_every_other_layer(WeightMap& weights, const EncoderWeights& stored, const EncoderWeights& bert);
+void take_every_other_layer(WeightMap& weights, const ModelWeights& stored, const ModelWeights& bert);
 
 }  // namespace attnflow

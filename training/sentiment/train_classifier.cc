@@ -11,7 +11,7 @@
 #include "attnflow/evaluate/statistics.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/folder.h"
-#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "training/sentiment/every_other_layer.h"
 #include "training/tokenizer/word_piece.h"
 #include "training/trainer/results.h"
@@ -27,7 +27,7 @@ constexpr const char* kPhase = "classifier";
 
 struct Setup {
   std::map<std::string, std::string> files;  // the tokenizer's, by name
-  std::optional<EncoderWeights> bert;        // to start from
+  std::optional<ModelWeights> bert;          // to start from
   std::optional<Tokenizer> tokenizer;
   EncoderShape shape;
   std::size_t steps = 0;
@@ -42,7 +42,7 @@ Setup prepare(const LabelledTexts& train, const ClassifierTrainingOptions& optio
   Setup setup;
   if (!options.init_from_bert.empty()) {
     const Folder folder(options.init_from_bert);
-    setup.bert = find_encoder_weights(folder);
+    setup.bert = find_weights(folder);
     setup.shape = every_other_layer_shape(*setup.bert);
     for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"}) {
       if (folder.has(name)) setup.files[name] = folder.read(name);
@@ -69,7 +69,7 @@ WeightMap weights_to_start_from(const Setup& setup, const ClassifierTrainingOpti
                                     options.labels.size(), options.seed);
   if (!setup.bert) return weights;
   write_model(folder, config, weights, DType::kF32);
-  take_every_other_layer(weights, find_encoder_weights(Folder(folder)), *setup.bert);
+  take_every_other_layer(weights, find_weights(Folder(folder)), *setup.bert);
   return weights;
 }
 

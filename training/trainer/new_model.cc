@@ -191,15 +191,15 @@ std::unique_ptr<Trainer> start_trainer(const std::filesystem::path& folder, cons
   TrainerOptions options;
   options.threads = threads;
   options.dropout = dropout;
-  return make_trainer(find_encoder_weights(folder), options);
+  return make_trainer(find_weights(folder), options);
 }
 
 std::unique_ptr<Encoder> load_trained(const std::filesystem::path& folder, std::size_t threads) {
-  return make_torch_encoder(find_encoder_weights(folder), {"cpu", threads});
+  return make_torch_encoder(find_weights(folder), {"cpu", threads});
 }
 
 std::unique_ptr<VisionModel> load_trained_vision(const std::filesystem::path& folder, std::size_t threads) {
-  return make_torch_vision(find_encoder_weights(folder), {"cpu", threads});
+  return make_torch_vision(find_weights(folder), {"cpu", threads});
 }
 
 std::vector<Tensor<float>> classify_trained(const std::filesystem::path& folder,

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/tensor/tensor.h"
 #include "training/trainer/trainer.h"
 

@@ -50,7 +50,7 @@ void copy_in(const std::map<std::string, Tensor<float>>& tensors, const std::str
 
 class TorchTrainer final : public Trainer {
  public:
-  TorchTrainer(const EncoderWeights& weights, const TrainerOptions& options)
+  TorchTrainer(const ModelWeights& weights, const TrainerOptions& options)
       : info_(weights.info),
         options_(options),
         source_(at::Device(at::kCPU), internal::TensorSource::Use::kTraining),
@@ -310,7 +310,7 @@ class TorchTrainer final : public Trainer {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options) {
+std::unique_ptr<Trainer> make_trainer(const ModelWeights& weights, const TrainerOptions& options) {
   if (weights.info.head == ModelHead::kNone) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("{}: expected a model with a masked-language-model or classification head to train, found "

@@ -26,8 +26,8 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -87,6 +87,6 @@ class Trainer {
 
 // Trains the model in `weights`, which is only read: its head determines the task. Throws Error(kUnsupportedModel)
 // without a head.
-std::unique_ptr<Trainer> make_trainer(const EncoderWeights& weights, const TrainerOptions& options = {});
+std::unique_ptr<Trainer> make_trainer(const ModelWeights& weights, const TrainerOptions& options = {});
 
 }  // namespace attnflow

@@ -32,7 +32,7 @@ std::unique_ptr<Trainer> make(const std::string& name, double dropout = 0.0, std
   TrainerOptions options;
   options.dropout = dropout;
   options.threads = threads;
-  return make_trainer(find_encoder_weights(test::golden_models() / name), options);
+  return make_trainer(find_weights(test::golden_models() / name), options);
 }
 
 TrainingBatch random_batch(Random& random, std::size_t rows, std::size_t length, std::size_t labels) {

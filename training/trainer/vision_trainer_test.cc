@@ -41,7 +41,7 @@ std::unique_ptr<Trainer> make(const std::filesystem::path& folder, double dropou
   TrainerOptions options;
   options.dropout = dropout;
   options.threads = threads;
-  return make_trainer(find_encoder_weights(folder), options);
+  return make_trainer(find_weights(folder), options);
 }
 
 // Returns noise with, at a random position, a cross, a frame, two bars or nothing: the label.

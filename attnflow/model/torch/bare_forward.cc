@@ -12,13 +12,13 @@
 #include <string>
 
 #include "attnflow/base/error.h"
-#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/model/torch/make_models.h"
 
 namespace {
 
 int run(const std::string& folder, std::size_t tokens) {
-  const attnflow::EncoderWeights weights = attnflow::find_encoder_weights(folder);
+  const attnflow::ModelWeights weights = attnflow::find_weights(folder);
   if (const auto& image = weights.info.image) {
     tokens = 0;
     const auto model = attnflow::make_torch_vision(weights, {});

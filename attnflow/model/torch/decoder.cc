@@ -75,7 +75,7 @@ class AttentionBuffer {
 
 // Shared with replays, so that one that outlives its sequence can report that.
 struct Sequence {
-  Sequence(const DecoderConfig& config, at::Device device) : cache(config, device) {}
+  Sequence(const ModelConfig& config, at::Device device) : cache(config, device) {}
 
   internal::KeyValueCache cache;
   std::size_t length = 0;  // tokens
@@ -167,7 +167,7 @@ class TorchReplay final : public AttentionReplay {
 
 // Keeps float32 copies of weights only if they take less than half of the memory that is free, and none of quantized
 // ones.
-internal::DecoderTensors::Keep what_to_keep(const DecoderWeights& weights, const LoadOptions& options) {
+internal::DecoderTensors::Keep what_to_keep(const ModelWeights& weights, const LoadOptions& options) {
   using Keep = internal::DecoderTensors::Keep;
   std::size_t bytes = 0;
   for (const auto& [name, stored] : weights.checkpoint->tensors()) {
@@ -180,7 +180,7 @@ internal::DecoderTensors::Keep what_to_keep(const DecoderWeights& weights, const
 }
 
 // The bytes of the largest layer in float32, but for what is read by panels.
-std::size_t largest_layer(const DecoderWeights& weights, const internal::TensorSource& source) {
+std::size_t largest_layer(const ModelWeights& weights, const internal::TensorSource& source) {
   std::size_t largest = 0;
   for (const LayerWeights& layer : weights.layers) {
     std::size_t numbers = 0;
@@ -201,7 +201,7 @@ std::size_t largest_layer(const DecoderWeights& weights, const internal::TensorS
 }
 
 // Layers that are made for each pass need room for two: the one that runs, and the next.
-void check_room_for_layers(const DecoderWeights& weights, const internal::TensorSource& source) {
+void check_room_for_layers(const ModelWeights& weights, const internal::TensorSource& source) {
   const std::size_t needed = 2 * largest_layer(weights, source.for_passing_layers());
   const std::optional<std::size_t> available = available_memory();
   if (!available || needed <= *available) return;
@@ -213,7 +213,7 @@ void check_room_for_layers(const DecoderWeights& weights, const internal::Tensor
 
 class TorchDecoder final : public Decoder, public Gradients<TextInput> {
  public:
-  TorchDecoder(const DecoderWeights& weights, const LoadOptions& options)
+  TorchDecoder(const ModelWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
@@ -493,7 +493,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     const std::size_t n = pass.ids.size();
     sequence_->cache.reserve(sequence_->length + n, sequence_->length);
     const at::TensorOptions options = at::TensorOptions(at::kFloat).device(device_);
-    const DecoderConfig& sizes = config();
+    const ModelConfig& sizes = config();
     if (pass.queries != nullptr) {
       const std::int64_t width = to_signed(sizes.heads * sizes.head_width);
       for (at::Tensor& kept : *pass.queries) kept = at::empty({to_signed(n), width}, options);
@@ -535,7 +535,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     return tensors_.run_layers(ops, tensors_.embed(pass.ids.subspan(done, count), begin), pass.stop_token)[0];
   }
 
-  const DecoderConfig& config() const { return tensors_.config; }
+  const ModelConfig& config() const { return tensors_.config; }
 
   ModelInfo info_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
@@ -549,7 +549,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_torch_decoder(const DecoderWeights& weights, const LoadOptions& options) {
+std::unique_ptr<Decoder> make_torch_decoder(const ModelWeights& weights, const LoadOptions& options) {
   return internal::with_torch_errors(
       [&]() -> std::unique_ptr<Decoder> { return std::make_unique<TorchDecoder>(weights, options); });
 }

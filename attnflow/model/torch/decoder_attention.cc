@@ -109,7 +109,7 @@ at::Tensor softmax_beside(const at::Tensor& scores, const at::Tensor& sinks) {
   return weights.narrow(-1, 0, scores.size(-1)).contiguous();
 }
 
-KeyValueCache::KeyValueCache(const DecoderConfig& config, at::Device device)
+KeyValueCache::KeyValueCache(const ModelConfig& config, at::Device device)
     : heads_(to_signed(config.key_value_heads)),
       width_(to_signed(config.head_width)),
       most_(config.positions),

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attnflow/model/decoder_config.h"
+#include "attnflow/model/model_config.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
 namespace attnflow::internal {
@@ -17,7 +17,7 @@ namespace attnflow::internal {
 // Keys (rotated, if positions are rotary) and values of every layer, with room for more positions than are in use.
 class KeyValueCache {
  public:
-  KeyValueCache(const DecoderConfig& config, at::Device device);
+  KeyValueCache(const ModelConfig& config, at::Device device);
 
   // Makes room for `positions` in total and keeps the first `used`. Room grows by at least half, so that appending
   // token by token copies each number only a few times.
@@ -45,7 +45,7 @@ struct AttentionTask {
   explicit AttentionTask(const LayerForm& layer_form) : form(layer_form) {}
 
   const LayerForm& form;
-  at::Tensor queries;         // [n, H d], already scaled by LayerForm::of_scores()
+  at::Tensor queries;         // [n, H d], already scaled by LayerForm::score_factor
   std::int64_t begin = 0;     // the position of the first query; the keys end with the last query's own position
   std::int64_t all_keys = 0;  // above 0: not causal, each query sees this many keys
   at::Tensor keys;            // [G, room, d]

@@ -46,7 +46,7 @@ at::Tensor RowTable::rows(const at::Tensor& indices) const {
   return at::cat(found);
 }
 
-DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weights, Keep keep)
+DecoderTensors::DecoderTensors(TensorSource& source, const ModelWeights& weights, Keep keep)
     : config(weights.config),
       device(source.device()),
       word_embedding(source, weights.word_embedding, keep == Keep::kAll),
@@ -67,8 +67,8 @@ DecoderTensors::DecoderTensors(TensorSource& source, const DecoderWeights& weigh
           },
           keep == Keep::kAll),
       final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()),
-      output(source, weights.output.weight, keep == Keep::kAll),
-      output_bias(source.find(weights.output.bias)) {
+      output(source, weights.head.output.weight, keep == Keep::kAll),
+      output_bias(source.find(weights.head.output.bias)) {
   if (output_bias.defined()) output_bias = output_bias.flatten();  // BART stores it as [1, out]
 }
 
@@ -77,22 +77,8 @@ at::Tensor DecoderTensors::frequencies_of(const RotaryConfig& rotary) const {
   return at::tensor(rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat)).to(device);
 }
 
-std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const DecoderWeights& weights) const {
-  LayerForm form;
-  form.norm_place = config.architecture->norm_place;
-  form.activation = config.activation;
-  form.norm_eps = config.norm_eps;
-  form.norm_plus_one = has_plus_one();
-  form.score_factor = config.score_factor;
-  form.residual_factor = config.residual_factor;
-  form.score_cap = config.score_cap;
-  form.parallel = config.parallel;
-  form.gate_limit = config.architecture->gate_limit;
-  form.chosen_experts = to_signed(config.chosen_experts);
-  form.normalized_experts = config.normalized_experts;
-  form.heads = to_signed(config.heads);
-  form.key_value_heads = to_signed(config.key_value_heads);
-  form.head_width = to_signed(config.head_width);
+std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const ModelWeights& weights) const {
+  LayerForm form(config);
   if (config.position_kind == PositionKind::kAlibi) {
     const bool scaled = config.architecture->scaled_alibi;
     form.slopes.of_heads = at::tensor(alibi_slopes(config.heads), at::TensorOptions(at::kFloat)).to(device);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
-#include "attnflow/model/decoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/model/torch/autograd_ops.h"
 #include "attnflow/model/torch/layer_store.h"
 #include "attnflow/model/torch/transformer_layer.h"
@@ -51,7 +51,7 @@ class RowTable {
 struct DecoderTensors {
   // Keep::kFew: layers, embedding and output are made from their stored form when they are used (layer_store.h).
   enum class Keep { kAll, kFew };
-  DecoderTensors(TensorSource& source, const DecoderWeights& weights, Keep keep = Keep::kAll);
+  DecoderTensors(TensorSource& source, const ModelWeights& weights, Keep keep = Keep::kAll);
 
   // Returns the input of the first layer for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
@@ -86,7 +86,7 @@ struct DecoderTensors {
   at::Tensor value(const AutogradOps& ops, const ScoreTarget& target, const at::Tensor& hidden) const;
   bool has_plus_one() const { return config.architecture->norm == NormKind::kRmsPlusOne; }
 
-  DecoderConfig config;
+  ModelConfig config;
   at::Device device;
   RowTable word_embedding;
   at::Tensor position_embedding;  // undefined: none is learned
@@ -108,7 +108,7 @@ struct DecoderTensors {
     return config.logit_cap > 0.0 ? ops.capped(logits, config.logit_cap) : logits;
   }
   at::Tensor frequencies_of(const RotaryConfig& rotary) const;
-  std::vector<LayerForm> make_forms(TensorSource& source, const DecoderWeights& weights) const;
+  std::vector<LayerForm> make_forms(TensorSource& source, const ModelWeights& weights) const;
   // [n, hidden], added to word embeddings at positions from `begin` on; undefined: none.
   at::Tensor positions(std::size_t begin, std::size_t count) const;
   RotaryUse rotary_use(std::size_t layer) const;

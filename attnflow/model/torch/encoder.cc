@@ -120,7 +120,7 @@ internal::PaddedBatch batch_of(const ModelConfig& /*config*/, std::span<const Pi
 template <typename Kind, typename Input>
 class TorchEncoder : public Kind, public Gradients<Input> {
  public:
-  TorchEncoder(const EncoderWeights& weights, const LoadOptions& options)
+  TorchEncoder(const ModelWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
@@ -321,11 +321,11 @@ class TorchTextEncoder final : public TorchEncoder<Encoder, TextInput> {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options) {
+std::unique_ptr<Encoder> make_torch_encoder(const ModelWeights& weights, const LoadOptions& options) {
   return internal::with_torch_errors([&] { return std::make_unique<TorchTextEncoder>(weights, options); });
 }
 
-std::unique_ptr<VisionModel> make_torch_vision(const EncoderWeights& weights, const LoadOptions& options) {
+std::unique_ptr<VisionModel> make_torch_vision(const ModelWeights& weights, const LoadOptions& options) {
   return internal::with_torch_errors(
       [&] { return std::make_unique<TorchEncoder<VisionModel, PixelInput>>(weights, options); });
 }

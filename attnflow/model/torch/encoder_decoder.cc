@@ -237,8 +237,8 @@ class TorchEncoderDecoder final : public Decoder {
 
   at::Tensor score_bias(const internal::DecoderTensors& stack, std::size_t begin, std::size_t queries) const {
     if (!stack.distance_bias.defined()) return {};
-    return internal::distance_scores_of(stack.distance_bias, stack.config.buckets, to_signed(begin), to_signed(queries),
-                                        to_signed(begin + queries));
+    return internal::distance_scores_of(stack.distance_bias, *stack.config.buckets, to_signed(begin),
+                                        to_signed(queries), to_signed(begin + queries));
   }
 
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {

@@ -51,7 +51,7 @@ class EncoderForward {
     return map.weight.defined() ? ops_.linear(map, embedding) : embedding;
   }
   at::Tensor layer(std::size_t index, at::Tensor x) const {
-    const bool near = tensors_.config.window(index) != 0;
+    const bool near = tensors_.config.windows[index] != 0;
     ops_.rotation = near ? places_.local_rotation : places_.rotation;
     ops_.score_bias = near ? places_.window : places_.distance_scores;
     ops_.distance_buckets = places_.distance_buckets;

@@ -4,8 +4,8 @@
 #include <numbers>
 #include <vector>
 
-#include "attnflow/model/decoder_config.h"
 #include "attnflow/model/distance_bucket.h"
+#include "attnflow/model/model_config.h"
 
 namespace attnflow::internal {
 
@@ -17,10 +17,9 @@ at::Tensor distances(std::int64_t tokens, const at::TensorOptions& options) {
   return positions.unsqueeze(0) - positions.unsqueeze(1);
 }
 
-Rotation rotation_of(double theta, const ModelConfig& config, std::int64_t tokens, const at::TensorOptions& options) {
-  const RotaryConfig rotary = {.theta = theta};
-  const at::Tensor frequencies =
-      at::tensor(rotary.frequencies(config.hidden / config.heads), at::TensorOptions(at::kFloat));
+Rotation rotation_of(const RotaryConfig& rotary, std::size_t width, std::int64_t tokens,
+                     const at::TensorOptions& options) {
+  const at::Tensor frequencies = at::tensor(rotary.frequencies(width), at::TensorOptions(at::kFloat));
   const at::Tensor angles = at::arange(tokens, at::TensorOptions(at::kFloat)).view({-1, 1, 1}) * frequencies;
   return {at::cos(angles).to(options.device()), at::sin(angles).to(options.device())};
 }
@@ -97,12 +96,10 @@ at::Tensor PatchDistances::operator()(const at::Tensor& table) const {
 TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns) {
   const ModelConfig& config = tensors.config;
   patch_distances = {to_signed(config.image->rows()), to_signed(config.image->columns()), rows, columns};
-  if (config.theta <= 0.0) return;
+  if (config.position_kind != PositionKind::kRotary) return;
   constexpr double kTurn = 2.0 * std::numbers::pi;
-  const RotaryConfig rotary = {.theta = config.theta};
-  // Half as wide as a head: f_i as above.
-  const at::Tensor frequencies =
-      at::tensor(rotary.frequencies(config.hidden / config.heads / 2), at::TensorOptions(at::kFloat));
+  const at::Tensor frequencies =  // f_i as above
+      at::tensor(config.rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat));
   const std::int64_t each = frequencies.size(0);
   const auto spread = [&](const at::Tensor& angles) { return angles.expand({rows, columns, each}); };
   const at::Tensor down = spread((kTurn * middles(rows)).view({-1, 1, 1}) * frequencies);
@@ -117,13 +114,15 @@ TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::
 TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens) {
   const ModelConfig& config = tensors.config;
   if (tensors.distance_bias.defined())
-    distance_scores = distance_scores_of(tensors.distance_bias, {}, 0, tokens, tokens);
+    distance_scores = distance_scores_of(tensors.distance_bias, *config.buckets, 0, tokens, tokens);
   const at::TensorOptions options = tensors.word_embedding.options().requires_grad(false);
   if (config.distances.span > 0) distance_buckets = signed_buckets_of(config.distances, tokens, options);
-  if (config.theta > 0.0) rotation = rotation_of(config.theta, config, tokens, options);
+  if (config.position_kind == PositionKind::kRotary) {
+    rotation = rotation_of(config.rotary, config.rotary_width, tokens, options);
+  }
   const auto near = std::max_element(config.windows.begin(), config.windows.end());
-  if (near == config.windows.end() || *near == 0) return;
-  local_rotation = rotation_of(config.local_theta, config, tokens, options);
+  if (*near == 0) return;
+  local_rotation = rotation_of(config.local_rotary, config.rotary_width, tokens, options);
   window = window_of(*near, tokens, options);
 }
 

@@ -1,7 +1,5 @@
 #include "attnflow/model/torch/encoder_tensors.h"
 
-#include <cmath>
-
 namespace attnflow::internal {
 
 namespace {
@@ -20,7 +18,7 @@ ImageTensors::ImageTensors(TensorSource& source, const ImageWeights& weights)
       patches(source, weights.patches),
       position(batched(source.find(weights.position))) {}
 
-EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weights)
+EncoderTensors::EncoderTensors(TensorSource& source, const ModelWeights& weights)
     : config(weights.config),
       word_embedding(source.find(weights.word_embedding)),
       position_embedding(source.find(weights.position_embedding)),
@@ -35,16 +33,10 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
       head_output(source, weights.head.output),
       head_second(source, weights.head.second) {
   if (weights.image) image.emplace(source, *weights.image);
-  LayerForm form;
-  form.norm_place = config.architecture->norm_place;
-  form.activation = config.activation;
-  form.norm_eps = config.norm_eps;
-  form.heads = form.key_value_heads = to_signed(config.heads);
-  form.head_width = to_signed(config.hidden / config.heads);
+  const LayerForm form(config);
   at::Tensor distances;
   if (weights.distance_embedding != nullptr) {
     distances = Norm(source, weights.distance_norm, config.norm_eps)(source.get(*weights.distance_embedding));
-    form.score_factor = 1.0 / std::sqrt(3.0 * static_cast<double>(form.head_width));
   }
   for (const LayerWeights& weights_of_layer : weights.layers) {
     TransformerLayer& layer = layers.emplace_back(source, weights_of_layer, form);
@@ -54,7 +46,7 @@ EncoderTensors::EncoderTensors(TensorSource& source, const EncoderWeights& weigh
       return at::linear(distances, map.weight, map.bias).view({-1, form.heads, form.head_width});
     };
     layer.form.distances = {by_head(layer.distance_key, layer.key),
-                            by_head(layer.distance_query, layer.query) * form.of_scores()};
+                            by_head(layer.distance_query, layer.query) * form.score_factor};
   }
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
 namespace attnflow::internal {
@@ -23,7 +23,7 @@ struct ImageTensors {
 };
 
 struct EncoderTensors {
-  EncoderTensors(TensorSource& source, const EncoderWeights& weights);
+  EncoderTensors(TensorSource& source, const ModelWeights& weights);
 
   const TransformerLayer& layer(std::size_t index) const { return layers[config.stored_layer(index)]; }
 

@@ -9,18 +9,16 @@
 #include <memory>
 
 #include "attnflow/model/decoder.h"
-#include "attnflow/model/decoder_weights.h"
-#include "attnflow/model/encoder_decoder_weights.h"
-#include "attnflow/model/encoder_weights.h"
 #include "attnflow/model/model.h"
+#include "attnflow/model/model_weights.h"
 
 namespace attnflow {
 
 // Creates an encoder, for texts or images, that computes with `weights` in float32. A layer's attention exists only
 // until the sink returns: with n tokens, a run on the CPU needs one [head, n, n] at its peak and one more head for each
 // thread, regardless of the number of layers. Throws Error(kUsage) for a device that this libtorch or machine lacks.
-std::unique_ptr<Encoder> make_torch_encoder(const EncoderWeights& weights, const LoadOptions& options);
-std::unique_ptr<VisionModel> make_torch_vision(const EncoderWeights& weights, const LoadOptions& options);
+std::unique_ptr<Encoder> make_torch_encoder(const ModelWeights& weights, const LoadOptions& options);
+std::unique_ptr<VisionModel> make_torch_vision(const ModelWeights& weights, const LoadOptions& options);
 
 // Creates a decoder that computes with `weights` in float32 on the CPU.
 //
@@ -30,7 +28,7 @@ std::unique_ptr<VisionModel> make_torch_vision(const EncoderWeights& weights, co
 // rows of a head. run_for_replay() also keeps the queries, L n H d numbers. input_gradients() keeps every layer's
 // input, L n x hidden size, and differentiates one layer at a time: a few [H, n, n] for each thread that has a
 // sequence. Throws Error(kUsage) for a device other than the CPU.
-std::unique_ptr<Decoder> make_torch_decoder(const DecoderWeights& weights, const LoadOptions& options);
+std::unique_ptr<Decoder> make_torch_decoder(const ModelWeights& weights, const LoadOptions& options);
 std::unique_ptr<Decoder> make_torch_encoder_decoder(const EncoderDecoderWeights& weights, const LoadOptions& options);
 
 }  // namespace attnflow

@@ -111,6 +111,22 @@ Routing choose_experts(const at::Tensor& scores, const LayerForm& form) {
   return {experts.to(at::kCPU), weights};
 }
 
+LayerForm::LayerForm(const ModelConfig& config)
+    : norm_place(config.architecture->norm_place),
+      activation(config.activation),
+      norm_eps(config.norm_eps),
+      norm_plus_one(config.architecture->norm == NormKind::kRmsPlusOne),
+      heads(to_signed(config.heads)),
+      key_value_heads(to_signed(config.key_value_heads)),
+      head_width(to_signed(config.head_width)),
+      parallel(config.parallel),
+      score_cap(config.score_cap),
+      score_factor(config.score_factor),
+      residual_factor(config.residual_factor),
+      gate_limit(config.architecture->gate_limit),
+      chosen_experts(to_signed(config.chosen_experts)),
+      normalized_experts(config.normalized_experts) {}
+
 TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& weights, const LayerForm& layer_form)
     : form(layer_form) {
   struct Taker {

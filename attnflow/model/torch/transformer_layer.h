@@ -52,6 +52,7 @@
 
 #include "attnflow/model/architecture.h"
 #include "attnflow/model/layer_weights.h"
+#include "attnflow/model/model_config.h"
 #include "attnflow/model/torch/tensor_source.h"
 #include "attnflow/model/torch/weight_rows.h"
 
@@ -128,6 +129,9 @@ struct DistanceTerms {
 
 // Properties of a layer that its weights do not determine.
 struct LayerForm {
+  // What all layers of a model have in common, without tensors.
+  explicit LayerForm(const ModelConfig& config);
+
   NormPlace norm_place = NormPlace::kBefore;
   Activation activation = Activation::kGelu;
   double norm_eps = 0.0;
@@ -141,16 +145,12 @@ struct LayerForm {
   Slopes slopes;                    // added to scores
   DistanceTerms distances;          // added to scores
   double score_cap = 0.0;           // 0: none
-  double score_factor = 0.0;        // of q k^T; 0: 1 / sqrt(d)
+  double score_factor = 1.0;        // of q k^T
   double residual_factor = 1.0;     // of the output of each half of the layer
   double gate_limit = 0.0;          // with a gate: c; 0: none
   at::Tensor sinks;                 // [H]: one more score for each head, which belongs to no token; undefined: none
   std::int64_t chosen_experts = 0;  // of a token, if there are experts
   bool normalized_experts = true;   // their weights sum to 1
-
-  double of_scores() const {
-    return score_factor > 0.0 ? score_factor : 1.0 / std::sqrt(static_cast<double>(head_width));
-  }
 };
 
 // The maps of one feed-forward network, the layer's or an expert's.
@@ -201,7 +201,7 @@ at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t i
     if (form.rotary == RotaryUse::kNone) return heads;
     return form.rotary == RotaryUse::kLocal ? ops.local_rotation(heads) : ops.rotation(heads);
   };
-  at::Tensor query = ops.scaled(placed(0, layer.query_norm), form.of_scores());
+  at::Tensor query = ops.scaled(placed(0, layer.query_norm), form.score_factor);
   at::Tensor key = placed(1, layer.key_norm);
   const at::Tensor context = ops.attend(form, index, std::move(query), std::move(key), by_head(2));
   at::Tensor written = ops.linear(layer.attention_output, context);
@@ -223,7 +223,7 @@ at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::si
   if (!before) y = ops.normed(layer.attention_norm, y);
   const at::Tensor x = before ? ops.normed(layer.cross_norm, y) : y;
   at::Tensor query = ops.linear(layer.cross_query, x).view({x.size(0), x.size(1), -1, layer.form.head_width});
-  query = ops.scaled(query, layer.form.of_scores());
+  query = ops.scaled(query, layer.form.score_factor);
   const at::Tensor context = ops.attend_to_source(layer.form, index, query);
   return ops.residual(y, ops.linear(layer.cross_output, context));
 }

@@ -12,7 +12,7 @@
 
 #include "attnflow/base/random.h"
 #include "attnflow/files/array_file.h"
-#include "attnflow/model/encoder_weights.h"
+#include "attnflow/model/model_weights.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::test {

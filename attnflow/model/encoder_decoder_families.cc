@@ -1,10 +1,8 @@
-#include "attnflow/model/encoder_decoder_architecture.h"
-
 #include <array>
 
 #include "attnflow/model/family_rows.h"
 
-namespace attnflow {
+namespace attnflow::internal {
 
 namespace {
 
@@ -26,10 +24,11 @@ constexpr std::array kT5Aliases = {
     KeyAlias{"head_dim", "d_kv"},
 };
 
-constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
+constexpr Architecture t5_like(const T5Like& family, bool decodes) {
   return {
       .model_type = family.model_type,
       .class_name = family.class_name,
+      .kind = ArchitectureKind::kEncoderDecoder,
       .prefix = decodes ? "decoder." : "encoder.",
       .keys = {.hidden = "d_model",
                .layers = decodes ? "num_decoder_layers|num_layers" : "num_layers",
@@ -60,26 +59,18 @@ constexpr DecoderArchitecture t5_stack(const T5Like& family, bool decodes) {
                 .feed_forward_norm = decodes ? "layer.2.layer_norm" : "layer.1.layer_norm",
                 .gate = decodes ? "layer.2.DenseReluDense.wi_0" : "layer.1.DenseReluDense.wi_0",
                 .feed_forward_in = decodes ? "layer.2.DenseReluDense.wi_1" : "layer.1.DenseReluDense.wi_1",
-                .ungated_in = decodes ? "layer.2.DenseReluDense.wi" : "layer.1.DenseReluDense.wi",
                 .feed_forward_out = decodes ? "layer.2.DenseReluDense.wo" : "layer.1.DenseReluDense.wo",
+                .ungated_in = decodes ? "layer.2.DenseReluDense.wi" : "layer.1.DenseReluDense.wi",
                 .final_norm = "final_layer_norm",
                 .output = decodes ? "lm_head" : ""},
-      .positions = PositionKind::kDistance,
+      .positions = PositionKind::kNone,
       .divided_scores = false,
       .root_logits = family.divides_logits,
       .activation = family.activation,
       .position_limit = kManyPositions,
       .tied = true,
+      .aliases = kT5Aliases,
   };
-}
-
-constexpr EncoderDecoderArchitecture t5_like(const T5Like& family) {
-  return {.model_type = family.model_type,
-          .class_name = family.class_name,
-          .prefix = {},
-          .encoder = t5_stack(family, false),
-          .decoder = t5_stack(family, true),
-          .aliases = kT5Aliases};
 }
 
 struct BartLike {
@@ -100,10 +91,11 @@ constexpr std::array kBartAliases = {
     KeyAlias{"num_hidden_layers", "encoder_layers"},
 };
 
-constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
+constexpr Architecture bart_like(const BartLike& family, bool decodes) {
   return {
       .model_type = family.model_type,
       .class_name = family.class_name,
+      .kind = ArchitectureKind::kEncoderDecoder,
       .prefix = decodes ? "model.decoder." : "model.encoder.",
       .keys = {.hidden = "d_model",
                .layers = decodes ? "decoder_layers" : "encoder_layers",
@@ -118,8 +110,8 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
       .names = {.shared_word = "model.shared",
                 .other_word = decodes ? "model.encoder.embed_tokens" : "model.decoder.embed_tokens",
                 .tied_word = "lm_head",
-                .embedding_norm = family.embedding_norm ? "layernorm_embedding" : "",
                 .position = "embed_positions",
+                .embedding_norm = family.embedding_norm ? "layernorm_embedding" : "",
                 .attention_norm = "self_attn_layer_norm",
                 .attention_output = "self_attn.out_proj",
                 .cross_norm = decodes ? "encoder_attn_layer_norm" : "",
@@ -142,53 +134,52 @@ constexpr DecoderArchitecture bart_stack(const BartLike& family, bool decodes) {
       .norm_eps = 1e-5,
       .activation = family.activation,
       .tied = true,
+      .aliases = kBartAliases,
   };
 }
 
-constexpr EncoderDecoderArchitecture bart_like(const BartLike& family) {
-  return {.model_type = family.model_type,
-          .class_name = family.class_name,
-          .prefix = "model.",
-          .encoder = bart_stack(family, false),
-          .decoder = bart_stack(family, true),
-          .aliases = kBartAliases};
+constexpr std::array kT5Likes = {
+    // Version 1.1 indicates by its untied head that logits are not scaled.
+    T5Like{.model_type = "t5",
+           .class_name = "T5",
+           .root_logits = "scale_decoder_outputs|tie_word_embeddings",
+           .divides_logits = true,
+           .activation = "relu"},
+    T5Like{.model_type = "mt5", .class_name = "MT5", .activation = "gated-gelu"},
+};
+
+constexpr std::array kBartLikes = {
+    BartLike{.model_type = "bart", .class_name = "Bart", .norm_place = NormPlace::kAfter, .embedding_norm = true},
+    BartLike{.model_type = "mbart", .class_name = "MBart", .embedding_norm = true},
+    BartLike{.model_type = "marian",
+             .class_name = "Marian",
+             .norm_place = NormPlace::kAfter,
+             .positions = PositionKind::kSinusoidal,
+             .position_offset = 0},
+    BartLike{
+        .model_type = "pegasus", .class_name = "Pegasus", .positions = PositionKind::kSinusoidal, .position_offset = 0},
+    BartLike{.model_type = "m2m_100",
+             .class_name = "M2M100",
+             .positions = PositionKind::kSinusoidalClosed,
+             .padding_id = "pad_token_id",
+             .activation = "relu",
+             .root_embedding = true},
+};
+
+constexpr std::array<Architecture, kT5Likes.size() + kBartLikes.size()> halves(bool decodes) {
+  std::array<Architecture, kT5Likes.size() + kBartLikes.size()> rows = {};
+  std::size_t row = 0;
+  for (const T5Like& family : kT5Likes) rows[row++] = t5_like(family, decodes);
+  for (const BartLike& family : kBartLikes) rows[row++] = bart_like(family, decodes);
+  return rows;
 }
 
-constexpr std::array kEncoderDecoders = {
-    // Version 1.1 indicates by its untied head that logits are not scaled.
-    t5_like({.model_type = "t5",
-             .class_name = "T5",
-             .root_logits = "scale_decoder_outputs|tie_word_embeddings",
-             .divides_logits = true,
-             .activation = "relu"}),
-    t5_like({.model_type = "mt5", .class_name = "MT5", .activation = "gated-gelu"}),
-    bart_like({.model_type = "bart", .class_name = "Bart", .norm_place = NormPlace::kAfter, .embedding_norm = true}),
-    bart_like({.model_type = "mbart", .class_name = "MBart", .embedding_norm = true}),
-    bart_like({.model_type = "marian",
-               .class_name = "Marian",
-               .norm_place = NormPlace::kAfter,
-               .positions = PositionKind::kSinusoidal,
-               .position_offset = 0}),
-    bart_like({.model_type = "pegasus",
-               .class_name = "Pegasus",
-               .positions = PositionKind::kSinusoidal,
-               .position_offset = 0}),
-    bart_like({.model_type = "m2m_100",
-               .class_name = "M2M100",
-               .positions = PositionKind::kSinusoidalClosed,
-               .padding_id = "pad_token_id",
-               .activation = "relu",
-               .root_embedding = true}),
-};
+constexpr auto kSources = halves(false);
+constexpr auto kTargets = halves(true);
 
 }  // namespace
 
-const EncoderDecoderArchitecture* find_encoder_decoder_architecture(std::string_view model_type) {
-  return internal::find_row(kEncoderDecoders, model_type);
-}
+std::span<const Architecture> source_families() { return kSources; }
+std::span<const Architecture> target_families() { return kTargets; }
 
-std::string encoder_decoder_architecture_list() {
-  return internal::list_of(kEncoderDecoders, &EncoderDecoderArchitecture::model_type);
-}
-
-}  // namespace attnflow
+}  // namespace attnflow::internal

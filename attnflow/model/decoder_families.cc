@@ -1,20 +1,18 @@
-#include "attnflow/model/decoder_architecture.h"
-
 #include <array>
 
 #include "attnflow/model/family_rows.h"
 
-namespace attnflow {
+namespace attnflow::internal {
 
 namespace {
 
-constexpr DecoderNames with_head_norms(DecoderNames names) {
+constexpr TensorNames with_head_norms(TensorNames names) {
   names.query_norm = "self_attn.q_norm";
   names.key_norm = "self_attn.k_norm";
   return names;
 }
 
-constexpr DecoderArchitecture gpt(std::string_view model_type, std::string_view class_name) {
+constexpr Architecture gpt(std::string_view model_type, std::string_view class_name) {
   return {
       .model_type = model_type,
       .class_name = class_name,
@@ -53,8 +51,8 @@ constexpr std::array kBloomAliases = {
     KeyAlias{"num_hidden_layers", "n_layer"},
 };
 
-constexpr DecoderArchitecture gpt2() {
-  DecoderArchitecture row = gpt("gpt2", "GPT2");
+constexpr Architecture gpt2() {
+  Architecture row = gpt("gpt2", "GPT2");
   row.keys.hidden = "n_embd";
   row.keys.layers = "n_layer";
   row.keys.heads = "n_head";
@@ -71,8 +69,8 @@ constexpr DecoderArchitecture gpt2() {
   return row;
 }
 
-constexpr DecoderArchitecture gpt_neo() {
-  DecoderArchitecture row = gpt("gpt_neo", "GPTNeo");
+constexpr Architecture gpt_neo() {
+  Architecture row = gpt("gpt_neo", "GPTNeo");
   row.keys.layers = "num_layers";
   row.keys.heads = "num_heads";
   row.keys.window = "window_size";
@@ -89,8 +87,8 @@ constexpr DecoderArchitecture gpt_neo() {
   return row;
 }
 
-constexpr DecoderArchitecture gptj() {
-  DecoderArchitecture row = gpt("gptj", "GPTJ");
+constexpr Architecture gptj() {
+  Architecture row = gpt("gptj", "GPTJ");
   row.keys = gpt2().keys;
   row.keys.rotary_width = "rotary_dim";
   row.keys.rotary_theta = row.keys.rotary_share = {};
@@ -109,8 +107,8 @@ constexpr DecoderArchitecture gptj() {
   return row;
 }
 
-constexpr DecoderArchitecture bloom() {
-  DecoderArchitecture row = gpt("bloom", "Bloom");
+constexpr Architecture bloom() {
+  Architecture row = gpt("bloom", "Bloom");
   row.keys.hidden = "n_embed|hidden_size";
   row.keys.layers = "n_layer";
   row.keys.heads = "n_head";
@@ -134,8 +132,8 @@ constexpr DecoderArchitecture bloom() {
   return row;
 }
 
-constexpr DecoderArchitecture falcon() {
-  DecoderArchitecture row = bloom();
+constexpr Architecture falcon() {
+  Architecture row = bloom();
   row.model_type = "falcon";
   row.class_name = "Falcon";
   row.keys = {.hidden = "n_embed|hidden_size",
@@ -167,7 +165,7 @@ constexpr DecoderArchitecture falcon() {
 
 constexpr ExpertRow kStatedExperts = {.count = "num_experts|num_local_experts", .normalized = "norm_topk_prob"};
 
-constexpr DecoderArchitecture qwen3() {
+constexpr Architecture qwen3() {
   return {
       .model_type = "qwen3",
       .class_name = "Qwen3",
@@ -178,8 +176,8 @@ constexpr DecoderArchitecture qwen3() {
   };
 }
 
-constexpr DecoderArchitecture qwen3_moe() {
-  DecoderArchitecture row = qwen3();
+constexpr Architecture qwen3_moe() {
+  Architecture row = qwen3();
   row.model_type = "qwen3_moe";
   row.class_name = "Qwen3Moe";
   row.keys.intermediate = "moe_intermediate_size";
@@ -188,7 +186,7 @@ constexpr DecoderArchitecture qwen3_moe() {
   return row;
 }
 
-constexpr DecoderArchitecture gemma2() {
+constexpr Architecture gemma2() {
   return {
       .model_type = "gemma2",
       .class_name = "Gemma2",
@@ -214,8 +212,8 @@ constexpr DecoderArchitecture gemma2() {
   };
 }
 
-constexpr DecoderArchitecture gemma3() {
-  DecoderArchitecture row = gemma2();
+constexpr Architecture gemma3() {
+  Architecture row = gemma2();
   row.model_type = "gemma3_text";
   row.class_name = "Gemma3";
   row.keys.window_interval = "sliding_window_pattern|_sliding_window_pattern";
@@ -228,7 +226,7 @@ constexpr DecoderArchitecture gemma3() {
   return row;
 }
 
-constexpr DecoderArchitecture gpt_oss() {
+constexpr Architecture gpt_oss() {
   return {
       .model_type = "gpt_oss",
       .class_name = "GptOss",
@@ -254,18 +252,18 @@ constexpr DecoderArchitecture gpt_oss() {
 
 constexpr std::array kDecoders = {
     gpt2(),
-    DecoderArchitecture{
+    Architecture{
         .model_type = "llama",
         .class_name = "Llama",
         .biases = kStatedBiases,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "mistral",
         .class_name = "Mistral",
         .window = WindowRule::kAllOrNamed,
         .window_size = 4096,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "qwen2",
         .class_name = "Qwen2",
         .biases = {.query_key_value = BiasRule::kAlways},
@@ -274,7 +272,7 @@ constexpr std::array kDecoders = {
     },
     qwen3(),
     qwen3_moe(),
-    DecoderArchitecture{
+    Architecture{
         .model_type = "mixtral",
         .class_name = "Mixtral",
         .experts = {.count = "num_local_experts",
@@ -287,7 +285,7 @@ constexpr std::array kDecoders = {
         .rotary_theta = 1e6,
     },
     gpt_oss(),
-    DecoderArchitecture{
+    Architecture{
         .model_type = "olmoe",
         .class_name = "Olmoe",
         .keys = {.head_width = {}},
@@ -298,7 +296,7 @@ constexpr std::array kDecoders = {
         .norm_eps = 1e-5,
         .padding = 1,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "smollm3",
         .class_name = "SmolLM3",
         .keys = {.rotary_layers = "no_rope_layers", .rotary_interval = "no_rope_layer_interval"},
@@ -307,7 +305,7 @@ constexpr std::array kDecoders = {
         .rotary_theta = 2e6,
         .tied = true,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "granite",
         .class_name = "Granite",
         .keys = {.embedding_factor = "embedding_multiplier",
@@ -316,7 +314,7 @@ constexpr std::array kDecoders = {
                  .logit_divisor = "logits_scaling"},
         .biases = kStatedBiases,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "phi3",
         .class_name = "Phi3",
         .keys = {.head_width = {}},
@@ -327,7 +325,7 @@ constexpr std::array kDecoders = {
         .padding = 32000,
         .first_length = 4096,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "gemma",
         .class_name = "Gemma",
         .norm = NormKind::kRmsPlusOne,
@@ -338,7 +336,7 @@ constexpr std::array kDecoders = {
         .padding = 0,
         .tied = true,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "starcoder2",
         .class_name = "Starcoder2",
         .keys = {.head_width = {}, .norm_eps = "norm_epsilon"},
@@ -350,7 +348,7 @@ constexpr std::array kDecoders = {
         .activation = "gelu_pytorch_tanh",
         .tied = true,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "stablelm",
         .class_name = "StableLm",
         .keys = {.head_width = {},
@@ -364,7 +362,7 @@ constexpr std::array kDecoders = {
         .norm_eps = 1e-5,
         .rotary_share = 0.25,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "opt",
         .class_name = "OPT",
         .prefix = "model.decoder.",
@@ -393,7 +391,7 @@ constexpr std::array kDecoders = {
     },
     gpt_neo(),
     gptj(),
-    DecoderArchitecture{
+    Architecture{
         .model_type = "gpt_neox",
         .class_name = "GPTNeoX",
         .prefix = "gpt_neox.",
@@ -420,7 +418,7 @@ constexpr std::array kDecoders = {
         .activation = "gelu",
         .rotary_share = 0.25,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "phi",
         .class_name = "Phi",
         .keys = {.head_width = {}, .norm_eps = "layer_norm_eps"},
@@ -440,7 +438,7 @@ constexpr std::array kDecoders = {
         .activation = "gelu_new",
         .rotary_share = 0.5,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "cohere",
         .class_name = "Cohere",
         .keys = {.norm_eps = "layer_norm_eps", .logit_factor = "logit_scale"},
@@ -456,7 +454,7 @@ constexpr std::array kDecoders = {
         .rotary_theta = 500000.0,
         .tied = true,
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "cohere2",
         .class_name = "Cohere2",
         .keys = {.head_width = {},
@@ -481,7 +479,7 @@ constexpr std::array kDecoders = {
     bloom(),
     falcon(),
     // CLIP's text encoder by itself: the last token represents the text, and nothing is predicted.
-    DecoderArchitecture{
+    Architecture{
         .model_type = "clip_text_model",
         .class_name = "CLIPText",
         .prefix = "text_model.",
@@ -503,7 +501,7 @@ constexpr std::array kDecoders = {
         .norm_eps = 1e-5,
         .activation = "quick_gelu",
     },
-    DecoderArchitecture{
+    Architecture{
         .model_type = "olmo2",
         .class_name = "Olmo2",
         .names = {.attention_norm = {},
@@ -523,10 +521,6 @@ constexpr std::array kDecoders = {
 
 }  // namespace
 
-const DecoderArchitecture* find_decoder_architecture(std::string_view model_type) {
-  return internal::find_row(kDecoders, model_type);
-}
+std::span<const Architecture> decoder_families() { return kDecoders; }
 
-std::string decoder_architecture_list() { return internal::list_of(kDecoders, &DecoderArchitecture::model_type); }
-
-}  // namespace attnflow
+}  // namespace attnflow::internal
