@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
@@ -45,20 +45,6 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, TextInp
   return input;
 }
 
-// Multiplies whole layers as they come.
-class RunningSink : public AttentionSink {
- public:
-  RunningSink(RunningAttention& running, HeadFusion fusion) : running_(running), fusion_(fusion) {}
-  void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
-    running_.heads = attention.extent(0);
-    running_.source.add(fuse_heads(attention, fusion_), is_causal(attention));
-  }
-
- private:
-  RunningAttention& running_;
-  HeadFusion fusion_;
-};
-
 // The text as tokens. Throws as explain_text() does.
 Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
                    const std::optional<std::string>& pair, bool truncate) {
@@ -82,7 +68,7 @@ Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std:
 // Whether the model predicts something at the output token, unless that mask is blanked.
 bool predicts_there(const Report& report, const ModelInfo& info, const ExplainOptions& options, std::size_t reading) {
   const Settings& settings = options.settings;
-  if (!is_predicted_at(predicts_at(info), settings, report.input, reading)) return false;
+  if (!is_predicted_at(info, settings, report.input, reading)) return false;
   if (info.head == ModelHead::kEmbedding && info.pooling == Pooling::kMean) return has_pooled_output(info, options);
   if (info.head != ModelHead::kMaskedLm) return true;
   std::vector<Note> notes;  // the report has them
@@ -91,8 +77,8 @@ bool predicts_there(const Report& report, const ModelInfo& info, const ExplainOp
 }
 
 // The report's text, mixing and model, before anything is asked of the model.
-Report begin_report(const Encoding& encoding, const std::string& text, const std::optional<std::string>& pair,
-                    TextModel& model, ExplainOptions& options, std::size_t reading, bool replays) {
+Report begin_text(const Encoding& encoding, const std::string& text, const std::optional<std::string>& pair,
+                  TextModel& model, ExplainOptions& options, std::size_t reading, bool replays) {
   const ModelInfo& info = model.info();
   const std::size_t n = encoding.tokens.size();
   Report report;
@@ -103,13 +89,7 @@ Report begin_report(const Encoding& encoding, const std::string& text, const std
     report.input.text_pair = pair.value_or("");
   }
   const bool predicts = predicts_there(report, info, options, reading);
-  choose_mixing(
-      options.settings, model,
-      {.tokens = n, .predicts = predicts, .of_state = info.head == ModelHead::kEmbedding, .only_row = replays},
-      report.notes);
-  validate(options.settings);
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  begin_report(report, options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays});
   for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (encoding.truncated) report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
   note_special_twice(report);
@@ -168,20 +148,19 @@ class TextExplanation {
         input_.ids, predicts ? &logits : nullptr, options_.stop_token, options_.reading);
     if (predicts_next) logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     take({std::move(logits)});
-    fill_report_of_row(report_, ReplaySource(*replay, question_.settings.mixing), question_, options_);
+    fill_report_of_rows(report_, ReplaySource(*replay, question_.settings.mixing), question_, options_);
     add_scores();
   }
 
   void fill() {
     const ModelInfo& info = model_.info();
     const std::size_t n = input_.ids.size();
-    std::optional<RunningAttention> running;
-    if (!question_.pooled) running = running_attention(options_, info.layers);
+    std::optional<RunningLayers> running;
+    if (!question_.pooled) running = running_layers(options_, info.layers);
     if (running) {
-      RunningSink sink(*running, options_.settings.heads.fusion);
-      StopSink stoppable({&sink}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
+      StopSink stoppable({&*running}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
       take(model_.run(input_, &stoppable, run_));
-      fill_report(report_, running->source, question_, options_);
+      fill_report_of_rows(report_, running->source(), question_, options_, running->on_first(shown()));
       add_scores();
       return;
     }
@@ -249,10 +228,7 @@ class TextExplanation {
   // Called once the report holds the methods that aggregate.
   void add_scores() {
     if (!explains_ && !checks_) return;
-    // A tokenizer without a blank token is an error only if blank-out was requested.
-    const bool must = options_.settings.wants(Method::kBlankOut);
-    const std::optional<BlankToken> blank =
-        must ? find_blank_token(codec_, model_.info()) : try_find_blank_token(codec_, model_.info());
+    const std::optional<BlankToken> blank = blank_token_for(options_.settings, codec_, model_.info());
     TextQuestion methods = text_question(model_, input_, explained_, groups_, blank);
     methods.content = content_;
     methods.quantity = quantity_;
@@ -297,7 +273,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const TextInput read = text_input(encoding);
   const std::size_t reading = reading_position(info, read.ids);
   const bool replays = options.only_output_token && model.decoder() != nullptr;
-  Report report = begin_report(encoding, text, pair, model, options, reading, replays);
+  Report report = begin_text(encoding, text, pair, model, options, reading, replays);
 
   // Finds everything that can be wrong with the options before the model runs.
   check_methods(options.settings, model, options.integration_steps);

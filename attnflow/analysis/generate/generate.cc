@@ -11,10 +11,9 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
@@ -302,7 +301,6 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   std::vector<GeneratedToken>& tokens = generation.tokens;
   generation.stopped = most < options.tokens ? "context" : "length";
   internal::GeneratedText text(codec, options.on_text, decoder.info().target.has_value());
-  internal::GenerationSource source(sink);
   std::vector<std::size_t> shown;  // layers whose mean a step has
   for (const std::size_t at : usual_layers(report, report.settings.layers.size())) {
     shown.push_back(report.settings.layers[at]);
@@ -355,6 +353,7 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
       Query query = generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
                                      options.generated_columns);
       query.layers = shown;
+      RowsSource source = sink.source();
       row = mean_over_layers(attribute(source, query).values, 0);
     }
     const std::span<const double> values(row);
@@ -375,7 +374,7 @@ GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, c
                              const Prompt& prompt, Report& report) {
   const std::vector<GeneratedToken>& tokens = report.generation->tokens;
   if (!options.settings.wants_aggregation()) return {};
-  if (!options.settings.has_target()) return {tokens.size(), std::make_shared<internal::GenerationSource>(sink)};
+  if (!options.settings.has_target()) return {tokens.size(), std::make_shared<RowsSource>(sink.source())};
   std::vector<std::int64_t> ids = prompt.ids;
   std::vector<ReportTarget> targets;
   for (const GeneratedToken& token : tokens) {
@@ -393,10 +392,8 @@ void drop_values(Report& report) {
   drop_flow(report);
 }
 
-Report new_report(const ModelInfo& info, const std::string& text, const GenerateOptions& options) {
+Report new_report(const std::string& text, const GenerateOptions& options) {
   Report report;
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.input.kind = "generation";
   report.input.text = text;
   report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
@@ -510,7 +507,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   GenerateOptions options = given;
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
-  Report report = new_report(info, text, options);
+  Report report = new_report(text, options);
   if (info.target) {
     check_encoder_decoder(options, info);
     options.generated_columns = true;
@@ -523,10 +520,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
   const std::size_t most = options.made.empty() ? std::min(options.tokens, room + 1) : options.made.size();
   const bool by_default = options.settings.mixing == Mixing::kAuto;
-  choose_mixing(options.settings, decoder,
-                {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
+  begin_report(report, options.settings, decoder,
+               {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs});
   check_generation_settings(options.settings);
-  report.settings.mixing = options.settings.mixing;
   choose_layers(options, decoder, report);
   report.generation->excluded = excluded_tokens(report.input, options.filter);
   if (!prompt.written.empty() && !options.keep_template) {
