@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_report.h"
 
