@@ -22,8 +22,7 @@
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
-#include "attnflow/explain/special_twice.h"
-#include "attnflow/explain/unknown_words.h"
+#include "attnflow/explain/token_notes.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/model_input.h"
@@ -101,12 +100,13 @@ Report begin_text(const Encoding& encoding, const std::string& text, const std::
 class TextExplanation {
  public:
   TextExplanation(TextModel& model, const TextCodec& codec, const TextInput& input, const ExplainOptions& options,
-                  TextTask& task, ReportQuestion question, Report& report)
+                  TextTask& task, std::size_t reading, ReportQuestion question, Report& report)
       : model_(model),
         codec_(codec),
         input_(input),
         options_(options),
         task_(task),
+        reading_(reading),
         question_(std::move(question)),
         report_(report),
         explains_(options.settings.explains_prediction()),
@@ -132,13 +132,13 @@ class TextExplanation {
   }
 
   // For a decoder without its matrices.
-  void fill_row(std::size_t reading) {
+  void fill_row() {
     const ModelInfo& info = model_.info();
-    if (explains_ && shown() != reading) {
+    if (explains_ && shown() != reading_) {
       throw internal::usage_error(
           "--only-output-token: when a prediction is explained, expected the output token at which it is made ({}), "
           "found token {}; remove --only-output-token",
-          reading, shown());
+          reading_, shown());
     }
     check_replay_options(options_, report_.model, input_.ids.size());
     const bool predicts_next = info.head == ModelHead::kCausalLm;
@@ -215,7 +215,7 @@ class TextExplanation {
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   void take(const ModelOutput& output) {
     task_.add_predictions(output, shown());
-    if (!explains_ && !checks_) return;
+    if (!explains_ && !checks_) return require_check(options_.check, report_, model_.info(), shown(), reading_);
     const ReportTarget target = task_.target(asked_, output, shown());
     explained_ = task_.score(target);
     // Also where other tokens are blanked, or by padding.
@@ -248,6 +248,7 @@ class TextExplanation {
   const TextInput& input_;
   const ExplainOptions& options_;
   TextTask& task_;
+  std::size_t reading_;  // where a decoder predicts for the whole text
   ReportQuestion question_;
   Report& report_;
   TokenGroups groups_;
@@ -293,10 +294,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
   task->check();
-  TextExplanation explanation(model, tokenizer, input, options, *task, std::move(question), report);
+  TextExplanation explanation(model, tokenizer, input, options, *task, reading, std::move(question), report);
   explanation.resolve();
   if (replays) {
-    explanation.fill_row(reading);
+    explanation.fill_row();
   } else {
     explanation.fill();
   }

@@ -180,7 +180,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .phases = options.phases},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
-                                  if (!explains && !checks) return std::optional<ScoreTarget>();
+                                  if (!explains && !checks) {
+                                    require_check(options.check, report, info, shown, 0);
+                                    return std::optional<ScoreTarget>();
+                                  }
                                   predicted = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
                                   if (explains) report.target = predicted;
                                   return std::optional(score_target(*predicted));
