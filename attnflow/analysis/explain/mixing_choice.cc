@@ -17,9 +17,6 @@ constexpr double kPassesOfRelevance = 4.0;
 // Measured upper bound of the contributions' cost in addition to the forward pass.
 constexpr double kPassesOfContributions = 4.0;
 
-// Whether it predicts something whose gradient can be taken; encoder-decoders have no gradients yet.
-bool has_target(const ModelInfo& info) { return info.head != ModelHead::kNone && !info.target; }
-
 bool names_prediction(const Settings& settings) {
   return (settings.target != "auto" || settings.against != "auto") && !settings.explains_prediction();
 }
@@ -124,7 +121,7 @@ template <typename Model>
 void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& given, std::vector<Note>& notes) {
   if (settings.mixing != Mixing::kAuto) return;  // before the model is asked for anything
   DefaultQuestion question = given;
-  question.predicts = question.predicts && has_target(model.info());
+  question.predicts = question.predicts && model.info().head != ModelHead::kNone && !model.info().target;
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(model, settings, question);
   const bool asked = for_target || asks_why(settings, question);
@@ -152,8 +149,8 @@ std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;
   for (const MixingInfo& one : all_mixings()) {
     if (one.mixing == Mixing::kAuto) continue;
-    if (one.has_target() && !has_target(info)) continue;
-    if (one.needs != MixingNeeds::kAttention && info.target) continue;
+    if (one.has_target() && info.head == ModelHead::kNone) continue;
+    if (one.needs == MixingNeeds::kTerms && info.target) continue;
     if (one.norms_after && !info.norms_after) continue;
     mixings.push_back(one.mixing);
   }
@@ -163,7 +160,7 @@ std::vector<Mixing> mixings_of(const ModelInfo& info) {
 std::vector<Method> methods_of(const ModelInfo& info) {
   std::vector<Method> methods;
   for (const MethodInfo& one : all_methods()) {
-    if (!one.aggregates() && !has_target(info)) continue;
+    if (!one.aggregates() && (info.head == ModelHead::kNone || info.target)) continue;
     if (one.needs == MethodNeeds::kLayers && info.norms_after) continue;
     methods.push_back(one.method);
   }

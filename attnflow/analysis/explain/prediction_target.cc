@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -165,11 +166,14 @@ AskedTarget asked_among(const Settings& settings, AskedTarget::Against usual, co
   return target;
 }
 
-void check_logits(std::span<const float> logits, std::size_t label) {
-  if (label >= logits.size()) {
-    throw internal::usage_error("target: expected one of {} logits, found {}", logits.size(), label);
+void check_logits(std::span<const float> logits, std::optional<std::size_t> label) {
+  const std::size_t named = label.value_or(0);
+  if (named >= logits.size()) {
+    throw internal::usage_error("target: expected one of {} logits, found {}", logits.size(), named);
   }
-  if (!std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); })) {
+  // Tokens that a model never writes have -infinity.
+  const auto is_fine = [](float x) { return std::isfinite(x) || x == -std::numeric_limits<float>::infinity(); };
+  if ((label && !std::isfinite(logits[named])) || !std::all_of(logits.begin(), logits.end(), is_fine)) {
     throw internal::file_error(
         "expected finite logits, found a non-finite one; the model's weights are damaged or overflow in float32");
   }
@@ -264,7 +268,7 @@ void ask_among(AskedTarget& asked, const Settings& settings, std::span<const std
 
 ReportTarget target_among(const AskedTarget& asked, const std::string& kind, std::span<const float> logits,
                           const IdToText& name, std::optional<std::size_t> position) {
-  check_logits(logits, asked.label.value_or(0));
+  check_logits(logits, asked.label);
   ReportTarget target;
   target.kind = kind;
   target.index = target_of(asked, logits);
