@@ -45,8 +45,8 @@ struct Attribution {
 };
 
 // Throws Error(kUsage) for a query without layers or outputs, a method that does not aggregate, layers or positions
-// that the source does not have, and flow from a source that cannot compute it (RunningSource); Error(kOther) if flow
-// would not fit into memory, before computing any; Cancelled.
+// that the source does not have, and flow from a source that cannot compute it (a RowsSource without graphs);
+// Error(kOther) if flow would not fit into memory, before computing any; Cancelled.
 Attribution attribute(AttentionSource& source, const Query& query, const AttributeOptions& options = {});
 
 // Normalizes each layer's values and gaps in place. kReceptiveField needs the baseline. Returns how many positive

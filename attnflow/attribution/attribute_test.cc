@@ -153,12 +153,12 @@ TEST(Attribute, AReplayGivesTheRowsOfTheGraph) {
 
 TEST(Attribute, UniformCausalAttentionIsThatOfTheGraphByEveryMethod) {
   GraphSource graph(uniform_graph(kLayers, kTokens, true, 0.3), true);
-  UniformCausalSource rows(kLayers, 0.3);
+  const std::unique_ptr<AttentionSource> rows = uniform_causal_source(kLayers, 0.3);
   const TokenGroups outputs = {{4}, {8}, {0}};
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     for (const TokenGroups& inputs : {TokenGroups{}, single_tokens(kTokens)}) {
       const Attribution expected = attribute(graph, query_of(method, outputs, inputs));
-      const Attribution found = attribute(rows, query_of(method, outputs, inputs));
+      const Attribution found = attribute(*rows, query_of(method, outputs, inputs));
       ASSERT_EQ(found.values.shape(), expected.values.shape());
       for (std::size_t e = 0; e < found.values.size(); ++e) {
         EXPECT_NEAR(found.values.data()[e], expected.values.data()[e], 1e-12);

@@ -1,10 +1,10 @@
 #include "attnflow/attribution/source.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <span>
 
-#include "attnflow/attribution/question_rows.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/flow/causal_network.h"
@@ -50,6 +50,33 @@ FlowResult empty_flow(const RowQuestion& question, std::size_t columns) {
   return {Tensor<double>(shape), Tensor<double>(shape), Tensor<std::uint8_t>(shape)};
 }
 
+bool is_every(const std::vector<std::size_t>& positions, std::size_t n) {
+  if (positions.size() != n) return false;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (positions[i] != i) return false;
+  }
+  return true;
+}
+
+// The number of input positions up to the last that any row sees.
+std::size_t columns_of(const RowQuestion& question) {
+  return *std::max_element(question.positions.begin(), question.positions.end()) + 1;
+}
+
+// Returns [layer, position, column]. `row_of(layer, position)` gives one row, which may be shorter than `columns` or is
+// cut to them. It is called for all layers of a position before the next position.
+template <typename RowOf>
+Tensor<double> rows_of(const RowQuestion& question, std::size_t columns, const RowOf& row_of) {
+  Tensor<double> rows({question.layers.size(), question.positions.size(), columns});
+  for (std::size_t p = 0; p < question.positions.size(); ++p) {
+    for (std::size_t l = 0; l < question.layers.size(); ++l) {
+      const auto& row = row_of(question.layers[l], question.positions[p]);
+      std::copy_n(row.data(), std::min(row.size(), columns), rows[l][p].data());
+    }
+  }
+  return rows;
+}
+
 // Passes on each replayed row with fused heads: as many values as its position sees.
 class RowSink : public AttentionSink {
  public:
@@ -86,7 +113,7 @@ AttributeOptions part_of(const AttributeOptions& options, std::size_t part, std:
 
 Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOptions&) {
   const std::size_t n = graph_.tokens();
-  Tensor<double> values = internal::rows_of(question, n, [&](std::size_t layer, std::size_t position) {
+  Tensor<double> values = rows_of(question, n, [&](std::size_t layer, std::size_t position) {
     return std::span<const double>(graph_.weights.data() + ((layer - 1) * n + position) * n, n);
   });
   for (double& value : values.span()) value *= graph_.unit;
@@ -94,10 +121,10 @@ Tensor<double> GraphSource::raw(const RowQuestion& question, const AttributeOpti
 }
 
 Tensor<double> GraphSource::rollout(const RowQuestion& question, const AttributeOptions& options) {
-  if (internal::is_every(question.positions, graph_.tokens())) {
+  if (is_every(question.positions, graph_.tokens())) {
     return attnflow::rollout(graph_, {question.layers, question.start_layer, options.threads});
   }
-  return internal::rows_of(question, graph_.tokens(), [&](std::size_t layer, std::size_t position) {
+  return rows_of(question, graph_.tokens(), [&](std::size_t layer, std::size_t position) {
     return rollout_row(graph_, position, layer, question.start_layer);
   });
 }
@@ -121,7 +148,7 @@ FlowResult GraphSource::flow(const RowQuestion& question, const TokenGroups* inp
     FlowOptions flow = flow_options(question, inputs, tolerance, options);
     flow.max_gap /= graph_.unit;
     FlowResult result;
-    if (internal::is_every(question.positions, graph_.tokens())) {
+    if (is_every(question.positions, graph_.tokens())) {
       result = attention_flow(graph_, flow);
     } else {
       result = empty_flow(question, inputs == nullptr ? graph_.tokens() : inputs->size());
@@ -151,7 +178,7 @@ std::unique_ptr<AttentionSource> GraphSource::uniform() const {
 Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOptions&) {
   std::vector<double> found;
   RowSink sink(mixing_, [&](std::size_t, std::size_t, std::span<double> row) { found.assign(row.begin(), row.end()); });
-  return internal::rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
+  return rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
     attention_.rows(layer, position, position + 1, sink);
     return std::span<const double>(found);
   });
@@ -160,7 +187,7 @@ Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOpt
 Tensor<double> ReplaySource::rollout(const RowQuestion& question, const AttributeOptions& options) {
   std::size_t all = 0, done = 0;  // layers
   for (const std::size_t layer : question.layers) all += question.positions.size() * (layer - question.start_layer);
-  return internal::rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
+  return rows_of(question, attention_.tokens(), [&](std::size_t layer, std::size_t position) {
     ReplayRolloutOptions ask;
     ask.output_token = position;
     ask.layer = layer;
@@ -215,39 +242,31 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
 }
 
 std::unique_ptr<AttentionSource> ReplaySource::uniform() const {
-  return std::make_unique<UniformCausalSource>(attention_.layers(), mixing_.residual, attention_.tokens());
+  return uniform_causal_source(attention_.layers(), mixing_.residual, attention_.tokens());
 }
 
-Tensor<double> UniformCausalSource::raw(const RowQuestion& question, const AttributeOptions&) {
-  return internal::rows_of(
-      question, columns_ > 0 ? columns_ : internal::columns_of(question),
-      [](std::size_t, std::size_t p) { return std::vector<double>(p + 1, 1.0 / static_cast<double>(p + 1)); });
+Tensor<double> RowsSource::values(Method method, const GivenRows::Row& row, const RowQuestion& question) const {
+  if (given_.whole && is_every(question.positions, given_.tokens)) {
+    if (Tensor<double> whole = given_.whole(method, question); !whole.empty()) return whole;
+  }
+  return rows_of(question, given_.columns > 0 ? given_.columns : columns_of(question),
+                 [&](std::size_t layer, std::size_t position) { return row(question, layer, position); });
 }
 
-Tensor<double> UniformCausalSource::rollout(const RowQuestion& question, const AttributeOptions&) {
-  const std::size_t columns = columns_ > 0 ? columns_ : internal::columns_of(question);
-  Tensor<double> by_layer;  // for one position
-  return internal::rows_of(question, columns, [&](std::size_t layer, std::size_t position) {
-    if (by_layer.empty() || by_layer.extent(1) != position + 1) {
-      by_layer = uniform_rollout_rows(position + 1, question.layers.back() - question.start_layer, residual_);
-    }
-    return by_layer[layer - question.start_layer - 1].span();
-  });
+Tensor<double> RowsSource::raw(const RowQuestion& question, const AttributeOptions&) {
+  return values(Method::kRaw, given_.raw, question);
 }
 
-FlowResult UniformCausalSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
-                                     const AttributeOptions& options) {
-  return causal_flow([&](std::size_t tokens) { return uniform_graph(question.layers.back(), tokens, true, residual_); },
-                     question, inputs, tolerance, options, columns_);
+Tensor<double> RowsSource::rollout(const RowQuestion& question, const AttributeOptions&) {
+  return values(Method::kRollout, given_.rollout, question);
 }
 
-std::unique_ptr<AttentionSource> UniformCausalSource::uniform() const {
-  return std::make_unique<UniformCausalSource>(*this);
-}
-
-FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, const RowQuestion& question,
-                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
-                       std::size_t least_columns) {
+// The flow from each position, in the graph of the positions that it sees.
+FlowResult RowsSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
+                            const AttributeOptions& options) {
+  if (!given_.graph) {
+    throw Error(ErrorKind::kUsage, "flow: expected the matrices of all layers, found only rows of them");
+  }
   const auto seen_by = [&](std::size_t tokens) {
     TokenGroups seen;
     if (inputs == nullptr) return seen;
@@ -258,7 +277,7 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, 
     }
     return seen;
   };
-  const std::size_t columns = std::max(least_columns, internal::columns_of(question));
+  const std::size_t columns = std::max(given_.columns, columns_of(question));
   FlowResult result = empty_flow(question, inputs == nullptr ? columns : seen_by(columns).size());
   for (std::size_t p = 0; p < question.positions.size(); ++p) {
     const std::size_t tokens = question.positions[p] + 1;
@@ -266,23 +285,32 @@ FlowResult causal_flow(const std::function<AttentionGraph(std::size_t)>& graph, 
     FlowOptions flow = flow_options(question, inputs == nullptr ? nullptr : &groups, tolerance,
                                     part_of(options, p, question.positions.size()));
     flow.output_token = question.positions[p];
-    add_row(attention_flow(graph(tokens), flow), p, result);
+    add_row(attention_flow(given_.graph(question, tokens), flow), p, result);
   }
   return result;
 }
 
-AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens) {
-  const std::size_t n = graph.tokens();
-  AttentionGraph part;
-  part.residual = graph.residual;
-  part.residual_rule = graph.residual_rule;
-  part.weights = Tensor<double>({graph.layers(), tokens, tokens});
-  for (std::size_t l = 0; l < graph.layers(); ++l) {
-    for (std::size_t q = 0; q < tokens; ++q) {
-      std::copy_n(graph.weights.data() + (l * n + q) * n, tokens, part.weights.data() + (l * tokens + q) * tokens);
+std::unique_ptr<AttentionSource> uniform_causal_source(std::size_t layers, double residual, std::size_t columns) {
+  GivenRows given;
+  given.layers = layers;
+  given.tokens = columns > 0 ? columns : std::numeric_limits<std::size_t>::max();
+  given.columns = columns;
+  given.raw = [row = std::vector<double>()](const RowQuestion&, std::size_t, std::size_t position) mutable {
+    row.assign(position + 1, 1.0 / static_cast<double>(position + 1));
+    return std::span<const double>(row);
+  };
+  given.rollout = [residual, by_layer = Tensor<double>()](const RowQuestion& question, std::size_t layer,
+                                                          std::size_t position) mutable {
+    if (layer == question.layers.front()) {
+      by_layer = uniform_rollout_rows(position + 1, question.layers.back() - question.start_layer, residual);
     }
-  }
-  return part;
+    return std::span<const double>(std::as_const(by_layer)[layer - question.start_layer - 1].span());
+  };
+  given.graph = [residual](const RowQuestion& question, std::size_t tokens) {
+    return uniform_graph(question.layers.back(), tokens, true, residual);
+  };
+  given.uniform = [=] { return uniform_causal_source(layers, residual, columns); };
+  return std::make_unique<RowsSource>(std::move(given));
 }
 
 }  // namespace attnflow

@@ -1,8 +1,8 @@
 // Sources of values between positions.
 //
-// The same question may be answered from a whole graph, from rows that a decoder recomputes from its queries and keys,
-// or from rows kept while it generated. A source hides the difference: it gives raw attention, rollout and flow between
-// positions, and attribute() (attribution/attribute.h) does the rest.
+// The same question may be answered from a whole graph (GraphSource), from rows that a decoder recomputes from its
+// queries and keys (ReplaySource), or from rows that were kept (RowsSource). A source hides the difference: it gives
+// raw attention, rollout and flow between positions, and attribute() (attribution/attribute.h) does the rest.
 //
 // Example:
 //
@@ -16,8 +16,8 @@
 
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -119,35 +119,45 @@ class ReplaySource : public AttentionSource {
   MixingOptions mixing_;
 };
 
-// Uniform causal attention, W[q, k] = 1 / (q + 1) for k <= q, with matrices for flow only.
-class UniformCausalSource : public AttentionSource {
- public:
-  // `columns`: input positions of raw attention and rollout; 0: up to the last requested position.
-  UniformCausalSource(std::size_t layers, double residual, std::size_t columns = 0)
-      : layers_(layers), residual_(residual), columns_(columns) {}
+// Rows that someone gives one by one, because they were kept as they came (analysis/generate/generation_sink.h,
+// attribution/running_layers.h) or are known without a model (uniform_causal_source()).
+struct GivenRows {
+  // A row of W_l or of R[l, m] at a position, m being the question's; valid until the next one is asked for. Throws
+  // Error(kUsage) for a row that is not there.
+  using Row =
+      std::function<std::span<const double>(const RowQuestion& question, std::size_t layer, std::size_t position)>;
+  std::size_t layers = 0;
+  std::size_t tokens = 0;
+  std::size_t columns = 0;  // input positions; 0: up to the last requested position
+  Row raw;
+  Row rollout;
+  // The graph of the first tokens, for flow; empty: there is no flow.
+  std::function<AttentionGraph(const RowQuestion& question, std::size_t tokens)> graph = {};
+  std::function<std::unique_ptr<AttentionSource>()> uniform;
+  // For a question about all positions: the values moved out of where they were kept; an empty tensor: row by row.
+  std::function<Tensor<double>(Method method, const RowQuestion& question)> whole = {};
+};
 
-  std::size_t layers() const override { return layers_; }
-  std::size_t tokens() const override { return columns_ > 0 ? columns_ : std::numeric_limits<std::size_t>::max(); }
+class RowsSource : public AttentionSource {
+ public:
+  // What the functions refer to must outlive the source.
+  explicit RowsSource(GivenRows given) : given_(std::move(given)) {}
+
+  std::size_t layers() const override { return given_.layers; }
+  std::size_t tokens() const override { return given_.tokens; }
   Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
   Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
   FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
                   const AttributeOptions& options) override;
-  std::unique_ptr<AttentionSource> uniform() const override;
+  std::unique_ptr<AttentionSource> uniform() const override { return given_.uniform(); }
 
  private:
-  std::size_t layers_;
-  double residual_;
-  std::size_t columns_;
+  Tensor<double> values(Method method, const GivenRows::Row& row, const RowQuestion& question) const;
+
+  GivenRows given_;
 };
 
-// Returns the flow from some positions of a causal graph, each from the graph of the positions that it sees: graph(t)
-// must return the graph of the first t positions. `inputs` must be ordered by first position; unseen positions of a
-// group are left out. The columns cover at least the first `least_columns` positions.
-FlowResult causal_flow(const std::function<AttentionGraph(std::size_t tokens)>& graph, const RowQuestion& question,
-                       const TokenGroups* inputs, double tolerance, const AttributeOptions& options,
-                       std::size_t least_columns = 0);
-
-// The graph of a causal graph's first `tokens` positions.
-AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens);
+// Uniform causal attention, W[q, k] = 1 / (q + 1) for k <= q, with matrices for flow only. `columns`: as in GivenRows.
+std::unique_ptr<AttentionSource> uniform_causal_source(std::size_t layers, double residual, std::size_t columns = 0);
 
 }  // namespace attnflow

@@ -16,6 +16,7 @@
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
@@ -25,7 +26,6 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
-#include "attnflow/explain/asked_target.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/text/tokenizer.h"
 

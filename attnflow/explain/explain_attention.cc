@@ -57,15 +57,8 @@ void widen_to_renormalize(std::variant<Tensor<float>, Tensor<double>>& weights, 
   weights = Tensor<double>(narrow->shape(), {narrow->span().begin(), narrow->span().end()});
 }
 
-void require_shape(std::string_view source, std::size_t heads, std::size_t tokens, std::size_t found_heads,
-                   std::size_t found_tokens, std::size_t layer) {
-  if (heads == found_heads && tokens == found_tokens) return;
-  throw internal::file_error("{}: expected layers of one shape, {} heads and {} tokens, found {} and {} in layer {}",
-                             source, heads, tokens, found_heads, found_tokens, layer);
-}
-
 std::size_t positions(const AttentionInput& input) {
-  if (input.running) return input.running->source.tokens();
+  if (input.running) return input.running->tokens();
   const bool has_attention = std::visit([](const auto& stack) { return !stack.weights().empty(); }, input.stack);
   return has_attention ? std::visit([](const auto& stack) { return stack.tokens(); }, input.stack)
                        : input.contributions.contributions.extent(1);
@@ -78,14 +71,7 @@ bool can_fuse(const ExplainOptions& options) {
          (mixing == Mixing::kAuto || mixing == Mixing::kAttention);
 }
 
-Tensor<float> rounded_weights(const AnyAttentionStack& attention) {
-  return std::visit(
-      [](const auto& stack) {
-        const auto& weights = stack.weights();
-        return Tensor<float>(weights.shape(), {weights.span().begin(), weights.span().end()});
-      },
-      attention);
-}
+Tensor<float> rounded(const auto& weights) { return {weights.shape(), {weights.span().begin(), weights.span().end()}}; }
 
 bool looks_back_only(const Tensor<double>& contributions) {
   const std::size_t n = contributions.extent(2);
@@ -103,7 +89,7 @@ Report begin_report(AttentionInput& input, const ExplainOptions& options) {
   report.input.kind = "attention";
   report.input.tokens = std::move(input.tokens);
   if (options.any_weights) report.notes.emplace_back(NoteCode::kAnyWeights);
-  note_zero_rows(input.running ? input.running->zero_rows : input.zero_rows, report.notes);
+  note_zero_rows(input.zero_rows, report.notes);
   return report;
 }
 
@@ -114,7 +100,7 @@ ReportQuestion question_of(Report& report, const ExplainOptions& options) {
 }
 
 Report explain_contributions(AttentionInput input, const ExplainOptions& options) {
-  Tensor<float> attention = rounded_weights(input.stack);
+  Tensor<float> attention = std::visit([](const auto& stack) { return rounded(stack.weights()); }, input.stack);
   input.stack = {};
   const ContributionArrays& arrays = input.contributions;
   if (attention.empty() && options.keep_attention) {
@@ -146,19 +132,13 @@ AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> we
       weights);
 }
 
-void append(RunningAttention& all, std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
+void append(AttentionInput& input, std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
             const ExplainOptions& options) {
   widen_to_renormalize(weights, options);
   std::visit(
       [&](auto& given) {
-        const std::size_t before = all.source.layers();
-        check_weights(given, source, options, all.zero_rows, before);
-        const auto heads = std::as_const(given)[0];
-        if (before > 0) {
-          require_shape(source, all.heads, all.source.tokens(), heads.extent(0), heads.extent(1), before + 1);
-        }
-        all.heads = heads.extent(0);
-        all.source.add(fuse_heads(heads, options.settings.heads.fusion), is_causal(heads));
+        check_weights(given, source, options, input.zero_rows, input.running->layers());
+        input.running->add(std::as_const(given)[0]);
       },
       weights);
 }
@@ -180,7 +160,7 @@ Tensor<float> checked_layer(TensorView<const float> attention, std::size_t layer
   return {attention.shape(), {wide.span().begin(), wide.span().end()}};
 }
 
-std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers) {
+std::optional<RunningLayers> running_layers(const ExplainOptions& options, std::size_t layers) {
   const Settings& settings = options.settings;
   const bool of_layers = can_fuse(options) && settings.discard == 0.0 &&
                          settings.column_mask.kind == ColumnMask::Kind::kNone && options.certificates.empty() &&
@@ -196,10 +176,11 @@ std::optional<RunningAttention> running_attention(const ExplainOptions& options,
                          .start_layer = settings.start_layer,
                          .raw = settings.wants(Method::kRaw),
                          .rollout = settings.wants(Method::kRollout),
+                         .fusion = settings.heads.fusion,
                          .residual = settings.residual,
                          .threads = options.threads};
   if (of_all) running.layers = resolve_layers({}, settings.start_layer, layers);
-  return RunningAttention{.source = RunningSource(std::move(running))};
+  return RunningLayers(std::move(running));
 }
 
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,
@@ -260,17 +241,25 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     return question_of(report, options);
   };
   if (input.running) {
-    RunningSource& source = input.running->source;
-    const std::size_t n = source.tokens();
-    const ReportQuestion question = ask(source.layers(), input.running->heads, n, source.causal() && n > 1);
-    fill_report(report, source, question, options);
+    RunningLayers& running = *input.running;
+    const std::size_t n = running.tokens();
+    const ReportQuestion question = ask(running.layers(), running.heads(), n, running.causal() && n > 1);
+    fill_report_of_rows(report, running.source(), question, options, running.on_first(question.settings.output_token));
     return report;
   }
   std::visit(
       [&](auto& stack) {
         const bool causal = is_causal(std::as_const(stack).weights().view());
         const ReportQuestion question = ask(stack.layers(), stack.heads(), stack.tokens(), causal);
-        fill_report(report, std::move(stack), question, options);
+        AttentionGraph graph = attention_graph(stack, question.settings.mixing);
+        if (options.keep_attention) {
+          report.attention = rounded(stack.weights());
+          if constexpr (std::is_same_v<std::decay_t<decltype(stack)>, WideAttentionStack>) {
+            report.notes.emplace_back(NoteCode::kAttentionRounded);
+          }
+        }
+        stack = {};
+        fill_report(report, GraphSource(std::move(graph), causal), question, options);
       },
       input.stack);
   return report;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
-#include "attnflow/attribution/running_source.h"
+#include "attnflow/attribution/running_layers.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/fill_report.h"
@@ -22,22 +22,15 @@ namespace attnflow {
 
 using AnyAttentionStack = std::variant<AttentionStack, WideAttentionStack>;
 
-// Attention whose layers were multiplied on arrival and discarded: O(n^2) memory.
-struct RunningAttention {
-  RunningSource source;
-  std::size_t heads = 0;
-  ZeroRows zero_rows = {};  // of options.renormalize
-};
-
 // External attention: a stack, running layers, or contributions, beside which a stack may be. tokens: empty, or one per
 // position.
 struct AttentionInput {
   AnyAttentionStack stack;                // empty for contributions alone
-  ZeroRows zero_rows = {};                // for the stack, with options.renormalize
+  ZeroRows zero_rows = {};                // with options.renormalize
   ContributionArrays contributions = {};  // with a contribution mixing
   std::vector<InputToken> tokens;
   std::string name;  // file name, for titles
-  std::optional<RunningAttention> running = {};
+  std::optional<RunningLayers> running = {};
 };
 
 // Checks [layer, head, query, key] weights. float64 and renormalized rows stay float64. Throws Error(kBadFile), which
@@ -49,9 +42,8 @@ AnyAttentionStack attention_stack(std::variant<Tensor<float>, Tensor<double>> we
 
 void note_zero_rows(const ZeroRows& zeros, std::vector<Note>& notes);
 
-// Checks the next layer, [1, head, query, key], as attention_stack() does, fuses its heads, and multiplies it. Throws
-// Error(kBadFile) as well if its shape is not that of earlier layers.
-void append(RunningAttention& all, std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
+// Checks the next layer of input.running, [1, head, query, key], as attention_stack() does, and adds it.
+void append(AttentionInput& input, std::variant<Tensor<float>, Tensor<double>> weights, std::string_view source,
             const ExplainOptions& options);
 
 // Checks one layer, [head, query, key], as attention_stack() does. Returns the rows divided by their sums with
@@ -59,9 +51,10 @@ void append(RunningAttention& all, std::variant<Tensor<float>, Tensor<double>> w
 Tensor<float> checked_layer(TensorView<const float> attention, std::size_t layer, std::string_view source,
                             const ExplainOptions& options, ZeroRows& zeros);
 
-// Returns a RunningAttention if the options need only raw attention and rollout, of some layers or one output token, no
-// graph and nothing known only after all layers (masked columns, discard). `layers`: how many will come; 0: unknown.
-std::optional<RunningAttention> running_attention(const ExplainOptions& options, std::size_t layers = 0);
+// Returns what takes the layers one by one if the options need only raw attention and rollout, of some layers or one
+// output token, no graph and nothing known only after all layers (masked columns, discard). `layers`: how many will
+// come; 0: unknown.
+std::optional<RunningLayers> running_layers(const ExplainOptions& options, std::size_t layers = 0);
 
 // Sets input.tokens; either list may be empty. Throws Error(kBadFile) if its size differs from the number of positions.
 void set_tokens(AttentionInput& input, const std::vector<std::string>& texts, const std::vector<bool>& special,

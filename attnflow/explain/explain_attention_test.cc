@@ -71,7 +71,8 @@ TEST(ExplainAttention, RowsOfZerosKeepThePosition) {
                                  ", position 2): each such position keeps only itself there.");
   };
   check(explain_attention(input, options), "heads 0 to 1");
-  RunningAttention running{.source = RunningSource({.layers = {1, 2, 3}, .raw = true})};
+  AttentionInput running;
+  running.running.emplace(RunningOptions{.layers = {1, 2, 3}, .raw = true});
   const Tensor<float> weights = padded_attention();
   for (std::size_t l = 1; l <= 3; ++l) {
     const auto layer = weights.view()[l - 1];

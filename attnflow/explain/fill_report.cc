@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "attnflow/attribution/attribute.h"
@@ -366,37 +365,12 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   report.graph = std::move(all.values);
 }
 
-template <typename Weight>
-void fill_report(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
-                 const ExplainOptions& options) {
-  AttentionGraph graph = attention_graph(stack, question.settings.mixing);
-  if (options.keep_attention) {
-    if constexpr (std::is_same_v<Weight, float>) {
-      report.attention = stack.weights();
-    } else {
-      report.attention =
-          Tensor<float>(stack.weights().shape(), {stack.weights().span().begin(), stack.weights().span().end()});
-      report.notes.emplace_back(NoteCode::kAttentionRounded);
-    }
-  }
-  stack = {};
-  fill_report(report, GraphSource(std::move(graph), report.model.causal), question, options);
-}
-
-template void fill_report(Report&, AttentionStack, const ReportQuestion&, const ExplainOptions&);
-template void fill_report(Report&, WideAttentionStack, const ReportQuestion&, const ExplainOptions&);
-
-void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options) {
+void fill_report_of_rows(Report& report, AttentionSource&& source, const ReportQuestion& question,
+                         const ExplainOptions& options, const std::vector<double>& on_first) {
   const std::size_t output = take_settings(report, question.settings);
-  note_sink(report, source.on_first(output), output);
-  fill_arrays(report, source, nullptr, output, {.one = options.only_output_token}, options);
-  check_finite(report);
-}
-
-void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
-                        const ExplainOptions& options) {
-  const std::size_t output = take_settings(report, question.settings);
-  fill_arrays(report, source, nullptr, output, {.one = true, .one_of_flow = true}, options);
+  if (!on_first.empty()) note_sink(report, on_first, output);
+  fill_arrays(report, source, nullptr, output,
+              {.one = options.only_output_token, .one_of_flow = options.only_output_token}, options);
   check_finite(report);
 }
 

@@ -7,7 +7,6 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/attribution/running_source.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/explain_options.h"
@@ -42,20 +41,13 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
 // gives one row, equal to the bit (unless flow's intervals may stay wide), and leaves Report::graph empty.
 void fill_report(Report& report, GraphSource source, const ReportQuestion& question, const ExplainOptions& options);
 
-// Likewise for the attention of all heads, float or double, which the report keeps with options.keep_attention.
-template <typename Weight>
-void fill_report(Report& report, BasicAttentionStack<Weight> stack, const ReportQuestion& question,
-                 const ExplainOptions& options);
-
-// Likewise for layers multiplied on arrival, with options.only_output_token or options.only_values: values and notes
-// are equal to the bit. No flow or certificates; Report::graph stays empty. Values are moved out of the source.
-void fill_report(Report& report, RunningSource& source, const ReportQuestion& question, const ExplainOptions& options);
-
-// options.only_output_token for a decoder: raw attention, rollout and flow of one output token, [layer, 1, input
-// token], for texts too long for matrices of all output tokens (30 layers of 4,096 tokens are 4 GB per array). Only
-// flow needs the layers' matrices, during its computation. Report::graph stays empty.
-void fill_report_of_row(Report& report, ReplaySource source, const ReportQuestion& question,
-                        const ExplainOptions& options);
+// Likewise without a graph, with options.only_output_token or options.only_values: values that are there are equal to
+// the bit (of layers multiplied on arrival) or up to rounding (of a decoder's rows computed again, for texts too long
+// for matrices of all output tokens: 30 layers of 4,096 tokens are 4 GB per array). No certificates; Report::graph
+// stays empty. `on_first`: by layer, the share of the output token's attention on the first token, for a note; empty:
+// unknown.
+void fill_report_of_rows(Report& report, AttentionSource&& source, const ReportQuestion& question,
+                         const ExplainOptions& options, const std::vector<double>& on_first = {});
 
 // Keeps a row of rollout over attention, [position], as Report::attention_rollout: summed over each token's positions.
 // Nothing for an empty row.

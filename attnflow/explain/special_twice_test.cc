@@ -1,4 +1,4 @@
-#include "attnflow/explain/special_twice.h"
+#include "attnflow/explain/token_notes.h"
 
 #include <gtest/gtest.h>
 

@@ -269,8 +269,9 @@ class ModelOf : public Model {
   // Whether the backend calls AttentionSink::terms() for a sink that requests them.
   virtual bool has_terms() const { return true; }
 
-  // Returns null for a model without gradients, such as an encoder-decoder; gradients_of() reports that as an error. A
-  // GGUF model loaded through ModelFiles has them: they come from its dequantized weights (gguf_decoder.h).
+  // Returns null for a model without gradients; gradients_of() reports that as an error. A GGUF model loaded through
+  // ModelFiles has them: they come from its dequantized weights (gguf_decoder.h). An encoder-decoder has those of
+  // attention, for texts that begin with the source that it has read.
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 

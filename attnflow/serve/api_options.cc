@@ -16,7 +16,6 @@
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/files/messages.h"
-#include "attnflow/model/sampling.h"
 
 namespace attnflow {
 namespace {
@@ -136,10 +135,6 @@ GenerateRequest read_generate_request(std::string_view json) {
   if (options.tokens > kMaxGenerated) {
     fail(fmt::format("tokens: expected at most {}, found {}", kMaxGenerated, options.tokens));
   }
-  if (options.begin_with.size() > options.tokens) {
-    fail(fmt::format("begin_with: expected at most {} token ids, the number of tokens to generate, found {}",
-                     options.tokens, options.begin_with.size()));
-  }
   check_generated("flow_tokens", options.tokens, options.flow_tokens);
   check_generated("check_tokens", options.tokens, options.check_tokens);
   if (!options.settings.wants(Method::kFlow) && !(options.flow_tokens.empty() && options.flow_layers.empty())) {
@@ -151,12 +146,7 @@ GenerateRequest read_generate_request(std::string_view json) {
   }
   fields.read("compact", request.compact);
   fields.finish();
-  if (options.tokens == 0) fail("tokens: expected at least 1, found 0");
-  if (options.settings.normalization == Normalization::kRow) {
-    fail("normalize: expected none or receptive-field for a generation, found row");
-  }
-  const Sampler checked(options.sampling);  // throws for an invalid temperature or share
-  validate(options.settings);
+  check_generate_options(options);
   return request;
 }
 

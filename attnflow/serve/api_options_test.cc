@@ -174,7 +174,7 @@ TEST(GenerateRequest, Fields) {
   EXPECT_EQ(options.filter.indices, (std::vector<std::string>{"0", "3-7"}));
   const auto wrong = [](const std::string& json) { return message_of([&] { read_generate_request(json); }); };
   EXPECT_NE(wrong("{}").find("prompt: expected"), std::string::npos);
-  EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("tokens: expected at least 1"), std::string::npos);
+  EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 0})").find("expected at least 1 token to generate"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "tokens": 99999})").find("tokens: expected at most"), std::string::npos);
   EXPECT_NE(wrong(R"({"prompt": "a", "stop_id": ")" + std::string(65, 'x') + "\"}").find("stop_id: expected at most"),
             std::string::npos);

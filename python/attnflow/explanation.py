@@ -136,7 +136,7 @@ def _explain_pictures(model: Any, processor: Any, pictures: Any, check: bool | N
     reports = []
     for number, picture in enumerate([pictures] if is_one else pictures):
         with _of_several("picture", None if is_one else number):
-            reports.append(_checked(explain_picture(model, processor, picture, _when(check), asked), check))
+            reports.append(explain_picture(model, processor, picture, _when(check), asked))
     return reports[0] if is_one else reports
 
 
@@ -149,30 +149,6 @@ def _of_several(name: str, number: int | None) -> Iterator[None]:
         if number is None or str(error).startswith(f"{name}["):
             raise
         raise Error(f"{name}[{number}]: {error}", kind=error.kind) from error
-
-
-def _checked(report: Report, check: bool | None) -> Report:
-    """Refuses a report without the check that was asked for."""
-    if not check or report.check is not None:
-        return report
-    predictions = report.predictions
-    if not predictions:
-        raise Error(
-            "check=True: expected a mask token in the text, where the model makes its prediction, found none; add the "
-            "tokenizer's mask token, or omit check"
-        )
-    places = [one.position for one in predictions if one.position is not None]
-    if not places:  # a class
-        places = [len(report.tokens) - 1 if report.causal else 0]
-    if report.output_token not in places:
-        raise Error(
-            f"check=True: expected output_token {' or '.join(map(str, places))}, where the model makes its prediction, "
-            f"found {report.output_token}; omit output_token or check"
-        )
-    raise Error(
-        "check=True: expected a token to replace others with (the tokenizer's unknown, mask, padding or end-of-text "
-        "token), found none; omit check"
-    )
 
 
 def _when(check: bool | None) -> str:
@@ -251,7 +227,7 @@ def explained_each(
                 continue
             made = together.pop(0)
             try:
-                yield _checked(Report(_explained(one, _when(check)) if isinstance(made, Exception) else made), check)
+                yield Report(_explained(one, _when(check)) if isinstance(made, Exception) else made)
             except Error as error:
                 yield error
 
@@ -299,8 +275,6 @@ def _backend_of(
     mixing = asked.get("mixing") or "auto"
     if is_joint and _core.mixing_info(mixing).needs == "terms":
         raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
-    if check and own is None:
-        _require_check(model)
     parts = _parts(model, tokenizer, given, target_text)
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
     if is_joint and asked.get("output_token") is None:
@@ -315,12 +289,3 @@ def _explained(backend: Backend, check: str) -> _core.Report:
 
     report: _core.Report = begun_again(backend.model, backend.asked, explain)
     return report
-
-
-def _require_check(model: Any) -> None:
-    """Refuses check=True where it is impossible for any text."""
-    if head_of(model) is None:
-        raise Error(
-            "check=True: expected a model that predicts (a class, a mask, the next token) or embeds a text, found "
-            f"{type(model).__name__}, whose output is none that attnflow knows; omit check"
-        )

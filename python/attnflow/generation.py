@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Unpack
@@ -11,7 +10,7 @@ from attnflow import _core
 from attnflow.backend import Backend, begun_again, layer_count, require_layers
 from attnflow.capture import explained
 from attnflow.errors import Error, unsupported
-from attnflow.hints import GenerationOptions, counted, describes_options, unknown_option
+from attnflow.hints import GenerationOptions, counted, describes_options
 from attnflow.inputs import Given, given_once
 from attnflow.joint import is_encoder_decoder
 from attnflow.model_inputs import check_ids, encoded, inputs_of_ids, positions
@@ -69,17 +68,16 @@ def generate(
         )
     found, is_one = given_once(prompt, inputs, prompt_tokens, tokenizer, model, "prompt", "prompt_tokens")
     given = _one_prompt(found, is_one, chat)
-    if tokens < 1:
-        raise Error(f"tokens: expected at least 1 token to generate, found {tokens}")
-    _check_sampling(temperature, top_p, seed)
     _require_free(generation or {})
-    if system is not None and not chat:
-        raise Error("system requires chat")
-    offered = [name for name, *_ in _core.described_options("generate")]
-    for name in options:
-        if name not in offered:
-            raise unknown_option(name, offered)
     asked: dict[str, Any] = counted(dict(options), layer_count(model))
+    asked |= {
+        "tokens": tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "seed": seed,
+        "chat": chat,
+        "system": system,
+    }
     _core.check_generation_options(asked)
     if asked.get("words"):
         require_words(tokenizer)
@@ -93,9 +91,8 @@ def generate(
     made = _continue(model, tokenizer, prompted.ids, most, ignore_end, seed, sampling, generation or {})
     ended = len(made) < most or (made[-1] in _ends(model) and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
-    asked |= {"temperature": float(temperature), "top_p": float(top_p), "seed": int(seed)}
     if chat:
-        asked |= {"chat": True, "user": given.text} | ({} if system is None else {"system": system})
+        asked["user"] = given.text
     backend = partial(GeneratedBackend, model, tokenizer, [prompted], asked)
     return Report(begun_again(model, asked, lambda facts: _explained(backend(facts), made, stopped)))
 
@@ -109,16 +106,6 @@ def _explained(backend: GeneratedBackend, made: list[int], stopped: str) -> _cor
     backend.made, backend.stopped = made, stopped
     with progress_bar() as progress:
         return _core.explain_generated(backend, backend.asked, progress)
-
-
-def _check_sampling(temperature: float, top_p: float, seed: int) -> None:
-    """Refuses wrong values in the program's words."""
-    if not (temperature >= 0 and math.isfinite(temperature)):
-        raise Error(f"temperature: expected a number of at least 0, found {temperature}")
-    if not 0 < top_p <= 1:
-        raise Error(f"top_p: expected a probability above 0 and at most 1, found {top_p}")
-    if not hasattr(seed, "__index__") or not 0 <= seed < 2**64:  # NumPy's integers are some as well
-        raise Error(f"seed: expected a whole number from 0 to {2**64 - 1}, found {seed}")
 
 
 _PARAMETERS = {

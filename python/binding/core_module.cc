@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/generate/generate.h"
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/attribution/mixings.h"
@@ -38,8 +39,6 @@
 #include "attnflow/explain/check_maps.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
-#include "attnflow/explain/mixing_choice.h"
-#include "attnflow/explain/report_target.h"
 #include "attnflow/graph/mixing.h"
 #include "python/binding/arrays.h"
 #include "python/binding/edges.h"
@@ -114,9 +113,9 @@ Report explain_arrays(const ArrayList& attention, const ArrayList& contributions
       [&](const ProgressFunction& tell, const std::stop_token& stop, Caller&) {
         asked.progress = tell;
         asked.stop_token = stop;
-        if (!weights.empty() && (input.running = running_attention(asked, weights.size()))) {
+        if (!weights.empty() && (input.running = running_layers(asked, weights.size()))) {
           for (std::size_t l = 1; l <= weights.size(); ++l) {
-            append(*input.running, weights.layer(l), kSource, asked);
+            append(input, weights.layer(l), kSource, asked);
           }
         } else if (!weights.empty()) {
           input.stack = attention_stack(weights.stacked(), kSource, asked, input.zero_rows);

@@ -140,6 +140,15 @@ OptionFields fields_of(const nb::dict& given) {
     const std::string name = utf8_of("options", key);
     if (!value.is_none()) object[name] = json_of(name, value);
   }
+  // heads=[3] is one head.
+  if (const auto heads = object.find("heads"); heads != object.end() && heads->is_array()) {
+    if (heads->size() != 1) {
+      throw Error(ErrorKind::kUsage, fmt::format("heads: expected mean, max or min of all heads, or the number of one "
+                                                 "head, from 0, found a list of {}; explain one head at a time",
+                                                 heads->size()));
+    }
+    *heads = heads->front();
+  }
   // layers=3 is one layer.
   for (const char* const layers : {"layers", "flow_layers"}) {
     const auto found = object.find(layers);

@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/input.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/draw/html.h"
 #include "attnflow/draw/notebook_cell.h"
-#include "attnflow/explain/report_target.h"
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_arrays.h"

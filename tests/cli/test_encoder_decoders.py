@@ -66,6 +66,24 @@ class EncoderDecoderTest(CommandTest):
         # One head of the decoder's last layer.
         self.generate(MODELS[0], "-n", 3, "--method", "raw", "--heads", 1, "--layers", 7)
 
+    def test_relevance_of_each_token(self):
+        """All of it goes back to the source and the tokens before; what a layer leaves alone stays."""
+        for model in MODELS:
+            with self.subTest(model["name"]):
+                report, made = self.generate(model, "-n", 4, "--mixing", "relevance", "--method", "raw,rollout,flow")
+                self.assertEqual(report["settings"]["layers"], [7])
+                self.assertIn("negative-relevance", [note["code"] for note in report["notes"]])
+                n = len(report["input"]["tokens"]) + 3
+                np.testing.assert_allclose(self.rows(made, "rollout", n).sum(axis=2), 1.0, atol=1e-9)
+                source = len(model["cases"][3]["source"])
+                self.assertGreater(made["rollout"][:, :source].sum(), 0.1)
+                self.assertFalse(made["raw"][:, source : len(report["input"]["tokens"]) - 1].any())
+                _, again = self.generate(
+                    model, "-n", 4, "--mixing", "relevance", "--method", "raw,rollout,flow", "--threads", 1
+                )
+                for name in ("raw", "rollout", "flow"):
+                    np.testing.assert_array_equal(made[name], again[name])
+
     def test_every_kind_of_file_is_written_and_the_same_again(self):
         names = [f"a.{ending}" for ending in "html svg pdf csv safetensors md txt".split()]
         outputs = [word for name in names for word in ("-o", name)]
@@ -96,9 +114,8 @@ class EncoderDecoderTest(CommandTest):
     def test_what_does_not_work_says_what_does(self):
         ask = ["generate", "the key", "--model", T5]
         for option, value in (
-            ("--mixing", "relevance"),
             ("--mixing", "alti"),
-            ("--mixing", "gradient"),
+            ("--method", "attnlrp"),
             ("--method", "gradient-x-input"),
             ("--method", "blank-out"),
         ):

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "attnflow/attribution/attribute.h"
-#include "attnflow/attribution/running_source.h"
+#include "attnflow/attribution/running_layers.h"
 #include "attnflow/files/array_file.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/flow/flow.h"

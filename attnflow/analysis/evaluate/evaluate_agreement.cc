@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/asked_target.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/files/json_text.h"
 

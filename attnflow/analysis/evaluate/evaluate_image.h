@@ -126,8 +126,9 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
                                      const ImageEvaluationOptions& options);
 
 // Reads a text file of pictures: on each line a file (relative to the list) and, after a tab or a comma, a label of the
-// model by name, number, or id:N (label_named() of explain/asked_target.h). Both names may have commas; only a tab is
-// never misread. Throws Error(kBadFile), naming the line, also for missing files. `limits` apply to each picture.
+// model by name, number, or id:N (label_named() of analysis/explain/prediction_target.h). Both names may have commas;
+// only a tab is never misread. Throws Error(kBadFile), naming the line, also for missing files. `limits` apply to each
+// picture.
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
                              const PictureOptions& limits = {});
 

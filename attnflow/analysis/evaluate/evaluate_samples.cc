@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/asked_target.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/unicode/display_width.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/explain/asked_target.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::evaluate_samples_test {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/evaluate/importance.h"
-#include "attnflow/explain/asked_target.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {

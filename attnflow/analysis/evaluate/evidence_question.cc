@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/asked_target.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {

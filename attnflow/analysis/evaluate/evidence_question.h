@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/input.h"
-#include "attnflow/explain/report_target.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"
 #include "attnflow/text/text_codec.h"

@@ -61,6 +61,10 @@ std::optional<BlankToken> try_find_blank_token(const TextCodec& tokenizer, const
   }
 }
 
+std::optional<BlankToken> blank_token_for(const Settings& settings, const TextCodec& tokenizer, const ModelInfo& info) {
+  return settings.wants(Method::kBlankOut) ? find_blank_token(tokenizer, info) : try_find_blank_token(tokenizer, info);
+}
+
 TextInput blank_tokens(TextInput input, const std::vector<std::size_t>& positions, std::int64_t blank) {
   for (const std::size_t position : positions) input.ids.at(position) = blank;
   return input;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attnflow/attribution/settings.h"
 #include "attnflow/model/model.h"
 #include "attnflow/text/text_codec.h"
 
@@ -21,6 +22,9 @@ BlankToken find_blank_token(const TextCodec& tokenizer, const ModelInfo& info, c
 
 // For "auto"; nothing if the tokenizer has no such token.
 std::optional<BlankToken> try_find_blank_token(const TextCodec& tokenizer, const ModelInfo& info);
+
+// A tokenizer without it is an error only if the settings ask for blank-out.
+std::optional<BlankToken> blank_token_for(const Settings& settings, const TextCodec& tokenizer, const ModelInfo& info);
 
 TextInput blank_tokens(TextInput input, const std::vector<std::size_t>& positions, std::int64_t blank);
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
@@ -22,8 +22,7 @@
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/referents.h"
-#include "attnflow/explain/special_twice.h"
-#include "attnflow/explain/unknown_words.h"
+#include "attnflow/explain/token_notes.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/model_input.h"
@@ -44,20 +43,6 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, TextInp
   notes.push_back({NoteCode::kTokensBlanked, {{"blank", stand_in.piece}, {"positions", blank}}});
   return input;
 }
-
-// Multiplies whole layers as they come.
-class RunningSink : public AttentionSink {
- public:
-  RunningSink(RunningAttention& running, HeadFusion fusion) : running_(running), fusion_(fusion) {}
-  void layer(std::size_t, std::size_t, TensorView<const float> attention) override {
-    running_.heads = attention.extent(0);
-    running_.source.add(fuse_heads(attention, fusion_), is_causal(attention));
-  }
-
- private:
-  RunningAttention& running_;
-  HeadFusion fusion_;
-};
 
 // The text as tokens. Throws as explain_text() does.
 Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
@@ -82,7 +67,7 @@ Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std:
 // Whether the model predicts something at the output token, unless that mask is blanked.
 bool predicts_there(const Report& report, const ModelInfo& info, const ExplainOptions& options, std::size_t reading) {
   const Settings& settings = options.settings;
-  if (!is_predicted_at(predicts_at(info), settings, report.input, reading)) return false;
+  if (!is_predicted_at(info, settings, report.input, reading)) return false;
   if (info.head == ModelHead::kEmbedding && info.pooling == Pooling::kMean) return has_pooled_output(info, options);
   if (info.head != ModelHead::kMaskedLm) return true;
   std::vector<Note> notes;  // the report has them
@@ -91,8 +76,8 @@ bool predicts_there(const Report& report, const ModelInfo& info, const ExplainOp
 }
 
 // The report's text, mixing and model, before anything is asked of the model.
-Report begin_report(const Encoding& encoding, const std::string& text, const std::optional<std::string>& pair,
-                    TextModel& model, ExplainOptions& options, std::size_t reading, bool replays) {
+Report begin_text(const Encoding& encoding, const std::string& text, const std::optional<std::string>& pair,
+                  TextModel& model, ExplainOptions& options, std::size_t reading, bool replays) {
   const ModelInfo& info = model.info();
   const std::size_t n = encoding.tokens.size();
   Report report;
@@ -103,13 +88,7 @@ Report begin_report(const Encoding& encoding, const std::string& text, const std
     report.input.text_pair = pair.value_or("");
   }
   const bool predicts = predicts_there(report, info, options, reading);
-  choose_mixing(
-      options.settings, model,
-      {.tokens = n, .predicts = predicts, .of_state = info.head == ModelHead::kEmbedding, .only_row = replays},
-      report.notes);
-  validate(options.settings);
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  begin_report(report, options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays});
   for (Note& note : info.notes_for(n)) report.notes.push_back(std::move(note));
   if (encoding.truncated) report.notes.push_back({NoteCode::kTextCut, {{"tokens", n}}});
   note_special_twice(report);
@@ -121,12 +100,13 @@ Report begin_report(const Encoding& encoding, const std::string& text, const std
 class TextExplanation {
  public:
   TextExplanation(TextModel& model, const TextCodec& codec, const TextInput& input, const ExplainOptions& options,
-                  TextTask& task, ReportQuestion question, Report& report)
+                  TextTask& task, std::size_t reading, ReportQuestion question, Report& report)
       : model_(model),
         codec_(codec),
         input_(input),
         options_(options),
         task_(task),
+        reading_(reading),
         question_(std::move(question)),
         report_(report),
         explains_(options.settings.explains_prediction()),
@@ -152,13 +132,13 @@ class TextExplanation {
   }
 
   // For a decoder without its matrices.
-  void fill_row(std::size_t reading) {
+  void fill_row() {
     const ModelInfo& info = model_.info();
-    if (explains_ && shown() != reading) {
+    if (explains_ && shown() != reading_) {
       throw internal::usage_error(
           "--only-output-token: when a prediction is explained, expected the output token at which it is made ({}), "
           "found token {}; remove --only-output-token",
-          reading, shown());
+          reading_, shown());
     }
     check_replay_options(options_, report_.model, input_.ids.size());
     const bool predicts_next = info.head == ModelHead::kCausalLm;
@@ -168,20 +148,19 @@ class TextExplanation {
         input_.ids, predicts ? &logits : nullptr, options_.stop_token, options_.reading);
     if (predicts_next) logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     take({std::move(logits)});
-    fill_report_of_row(report_, ReplaySource(*replay, question_.settings.mixing), question_, options_);
+    fill_report_of_rows(report_, ReplaySource(*replay, question_.settings.mixing), question_, options_);
     add_scores();
   }
 
   void fill() {
     const ModelInfo& info = model_.info();
     const std::size_t n = input_.ids.size();
-    std::optional<RunningAttention> running;
-    if (!question_.pooled) running = running_attention(options_, info.layers);
+    std::optional<RunningLayers> running;
+    if (!question_.pooled) running = running_layers(options_, info.layers);
     if (running) {
-      RunningSink sink(*running, options_.settings.heads.fusion);
-      StopSink stoppable({&sink}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
+      StopSink stoppable({&*running}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
       take(model_.run(input_, &stoppable, run_));
-      fill_report(report_, running->source, question_, options_);
+      fill_report_of_rows(report_, running->source(), question_, options_, running->on_first(shown()));
       add_scores();
       return;
     }
@@ -236,7 +215,7 @@ class TextExplanation {
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   void take(const ModelOutput& output) {
     task_.add_predictions(output, shown());
-    if (!explains_ && !checks_) return;
+    if (!explains_ && !checks_) return require_check(options_.check, report_, model_.info(), shown(), reading_);
     const ReportTarget target = task_.target(asked_, output, shown());
     explained_ = task_.score(target);
     // Also where other tokens are blanked, or by padding.
@@ -249,10 +228,7 @@ class TextExplanation {
   // Called once the report holds the methods that aggregate.
   void add_scores() {
     if (!explains_ && !checks_) return;
-    // A tokenizer without a blank token is an error only if blank-out was requested.
-    const bool must = options_.settings.wants(Method::kBlankOut);
-    const std::optional<BlankToken> blank =
-        must ? find_blank_token(codec_, model_.info()) : try_find_blank_token(codec_, model_.info());
+    const std::optional<BlankToken> blank = blank_token_for(options_.settings, codec_, model_.info());
     TextQuestion methods = text_question(model_, input_, explained_, groups_, blank);
     methods.content = content_;
     methods.quantity = quantity_;
@@ -272,6 +248,7 @@ class TextExplanation {
   const TextInput& input_;
   const ExplainOptions& options_;
   TextTask& task_;
+  std::size_t reading_;  // where a decoder predicts for the whole text
   ReportQuestion question_;
   Report& report_;
   TokenGroups groups_;
@@ -297,7 +274,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   const TextInput read = text_input(encoding);
   const std::size_t reading = reading_position(info, read.ids);
   const bool replays = options.only_output_token && model.decoder() != nullptr;
-  Report report = begin_report(encoding, text, pair, model, options, reading, replays);
+  Report report = begin_text(encoding, text, pair, model, options, reading, replays);
 
   // Finds everything that can be wrong with the options before the model runs.
   check_methods(options.settings, model, options.integration_steps);
@@ -317,10 +294,10 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
   task->check();
-  TextExplanation explanation(model, tokenizer, input, options, *task, std::move(question), report);
+  TextExplanation explanation(model, tokenizer, input, options, *task, reading, std::move(question), report);
   explanation.resolve();
   if (replays) {
-    explanation.fill_row(reading);
+    explanation.fill_row();
   } else {
     explanation.fill();
   }

@@ -3,20 +3,25 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
 
 #include "attnflow/analysis/explain/stop_sink.h"
-#include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/graph/contribution_mixing.h"
+#include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/model.h"
 #include "attnflow/rollout/descending_rollout.h"
 
 namespace attnflow {
+
+// The sink that makes the graph of a mixing that needs gradients, and the rule for taking them.
+std::unique_ptr<GraphOfGradientsSink> gradients_sink(std::size_t layers, const ResolvedMixing& mixing);
+BackwardRule backward_rule(Mixing mixing);
 
 struct ModelGraphQuestion {
   const ResolvedMixing& mixing;
@@ -35,13 +40,13 @@ struct ModelGraphQuestion {
 struct ModelGraph {
   AttentionGraph graph;
   Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
-  std::optional<double> negative_share;  // as TargetGraph::negative_share
+  std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
   std::vector<double> attention_row;     // ModelGraphQuestion::beside, if there was a pass back
 };
 
 // `target_of`: from ModelOutput to std::optional<ScoreTarget>; called once, after the model has run, and must give one
 // if the mixing needs gradients. Memory: O(L n^2), or O(L H n^2) if attention is kept. Throws as the model does, and
-// the sinks, and target_graph(); Cancelled.
+// the sinks, and Gradients::attention_gradients(); Cancelled.
 template <typename Input, typename TargetOf>
 ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGraphQuestion& question,
                        const TargetOf& target_of) {
@@ -79,14 +84,17 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     if (question.keep_attention) result.attention = kept.weights();
   }
   if (mixing.has_target()) {
+    const std::unique_ptr<GraphOfGradientsSink> gradients = gradients_sink(layers, question.mixing);
     DescendingRollout beside(question.beside);
     const bool has_row = !question.beside.tokens.empty();
-    TargetGraph found = target_graph(model, input, *target, question.mixing, question.stop_token,
-                                     question.phases ? question.phases("layers passed back") : ProgressFunction(),
-                                     has_row ? &beside : nullptr);
+    std::vector<AttentionGradientSink*> back = {gradients.get()};
+    if (has_row) back.push_back(&beside);
+    StopGradientSink stoppable(std::move(back), question.stop_token,
+                               question.phases ? question.phases("layers passed back") : ProgressFunction(), layers);
+    gradients_of(model).attention_gradients(input, *target, stoppable, backward_rule(question.mixing.kind));
     if (has_row) result.attention_row = beside.take();
-    result.graph = std::move(found.graph);
-    result.negative_share = found.negative_share;
+    result.negative_share = gradients->negative_share();
+    result.graph = gradients->take();
   }
   return result;
 }

@@ -11,10 +11,9 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/default_mixing.h"
 #include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/model_choices.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
@@ -23,6 +22,7 @@
 #include "attnflow/analysis/generate/generated_text.h"
 #include "attnflow/analysis/generate/generation_scores.h"
 #include "attnflow/analysis/generate/generation_sink.h"
+#include "attnflow/analysis/generate/generation_values.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
@@ -30,9 +30,8 @@
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/parallel_for.h"
-#include "attnflow/explain/fill_generation.h"
 #include "attnflow/explain/fill_report.h"
-#include "attnflow/explain/special_twice.h"
+#include "attnflow/explain/token_notes.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/generation_rules.h"
 #include "attnflow/model/model_input.h"
@@ -106,7 +105,7 @@ void check_encoder_decoder(const GenerateOptions& options, const ModelInfo& info
   const auto refuse = [&](std::string_view option, std::string_view found) {
     throw internal::model_error(
         "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method raw, "
-        "rollout or flow with --mixing attention",
+        "rollout or flow with --mixing attention, gradient or relevance",
         option, found, info.name);
   };
   const auto has = [](const auto& choices, auto choice) {
@@ -296,13 +295,20 @@ void take_made(Decoder& decoder, const TextCodec& codec, const GenerateOptions& 
   place_text(text, generation);
 }
 
+internal::GenerationRows rows_of(const GenerationSink& sink, const Prompt& prompt, const ModelInfo& info) {
+  return {.sink = sink,
+          .sources = {},
+          .prompt_tokens = prompt.ids.size(),
+          .words = prompt.words,
+          .is_joint = info.target.has_value()};
+}
+
 void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
                      std::size_t most, RuledSampler& sampler, GenerationSink& sink, Report& report) {
   Generation& generation = *report.generation;
   std::vector<GeneratedToken>& tokens = generation.tokens;
   generation.stopped = most < options.tokens ? "context" : "length";
   internal::GeneratedText text(codec, options.on_text, decoder.info().target.has_value());
-  internal::GenerationSource source(sink);
   std::vector<std::size_t> shown;  // layers whose mean a step has
   for (const std::size_t at : usual_layers(report, report.settings.layers.size())) {
     shown.push_back(report.settings.layers[at]);
@@ -352,9 +358,10 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
     std::vector<double> row;
     if (options.settings.wants(Method::kRollout) && !options.settings.has_target()) {
       const std::size_t position = prompt.ids.size() - 1 + t;
-      Query query = generation_query(Method::kRollout, prompt.ids.size(), prompt.words, report, position,
-                                     options.generated_columns);
+      Query query = internal::generation_query(Method::kRollout, report, rows_of(sink, prompt, decoder.info()),
+                                               position, options.generated_columns);
       query.layers = shown;
+      RowsSource source = sink.source();
       row = mean_over_layers(attribute(source, query).values, 0);
     }
     const std::span<const double> values(row);
@@ -371,11 +378,12 @@ void continue_prompt(Decoder& decoder, const TextCodec& codec, const GenerateOpt
   place_text(text, generation);
 }
 
-GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink,
-                             const Prompt& prompt, Report& report) {
+std::vector<std::shared_ptr<AttentionSource>> sources_of(Decoder& decoder, const GenerateOptions& options,
+                                                         const GenerationSink& sink, const Prompt& prompt,
+                                                         Report& report) {
   const std::vector<GeneratedToken>& tokens = report.generation->tokens;
   if (!options.settings.wants_aggregation()) return {};
-  if (!options.settings.has_target()) return {tokens.size(), std::make_shared<internal::GenerationSource>(sink)};
+  if (!options.settings.has_target()) return {tokens.size(), std::make_shared<RowsSource>(sink.source())};
   std::vector<std::int64_t> ids = prompt.ids;
   std::vector<ReportTarget> targets;
   for (const GeneratedToken& token : tokens) {
@@ -387,16 +395,8 @@ GenerationSources sources_of(Decoder& decoder, const GenerateOptions& options, c
       {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token}, report.notes);
 }
 
-void drop_values(Report& report) {
-  report.raw = report.rollout = {};
-  report.raw_beside = report.rollout_beside = {};
-  drop_flow(report);
-}
-
-Report new_report(const ModelInfo& info, const std::string& text, const GenerateOptions& options) {
+Report new_report(const std::string& text, const GenerateOptions& options) {
   Report report;
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
   report.input.kind = "generation";
   report.input.text = text;
   report.generation.emplace().sampling = {options.sampling.temperature, options.sampling.top_p, options.sampling.seed};
@@ -424,39 +424,36 @@ void choose_layers(const GenerateOptions& options, Decoder& decoder, Report& rep
   report.settings.layers = resolve_layers(asked_layers, settings.start_layer, info.layers);
   // A prediction is read from the last layer; values of lower layers, or their mean, do not explain it.
   if (settings.has_target() && settings.layers.empty()) report.settings.layers = {info.layers};
-  set_flow_layers(report, options.flow_layers);
+  if (!settings.wants(Method::kFlow)) return;
+  report.flow_layers = {report.settings.layers.back()};
+  if (!options.flow_layers.empty()) {
+    report.flow_layers = resolve_layers(options.flow_layers, settings.start_layer, info.layers);
+  }
+}
+
+// The positions that chose the generated tokens.
+void place_outputs(Report& report) {
+  const std::size_t first = report.input.tokens.size() - 1;
+  for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) report.output_tokens.push_back(first + t);
+  report.output_token = first;
+  report.all_output_tokens = true;
 }
 
 // Raw attention, rollout and flow of each generated token. Keeps the text if a target's values are unavailable.
 void fill_values(Decoder& decoder, const GenerateOptions& options, const GenerationSink& sink, const Prompt& prompt,
                  bool by_default, Report& report) {
-  using FirstShare = decltype(GenerationQuestion::first_share);
-  const FirstShare first_share = [&](std::size_t layer, std::size_t position) {
-    return sink.first_share(layer, position);
-  };
-  const FirstShare token_share = [&](std::size_t layer, std::size_t position) {
-    const std::span<const double> row = sink.raw(layer, position);
-    return std::accumulate(row.begin(), row.end(), 0.0);
-  };
   const bool has_target = options.settings.has_target();
   try {
-    fill_generation(report, {.prompt_tokens = prompt.ids.size(),
-                             .words = prompt.words,
-                             .sources = sources_of(decoder, options, sink, prompt, report),
-                             .first_share = decoder.info().target ? FirstShare() : first_share,
-                             .token_share = decoder.info().target ? FirstShare() : token_share,
-                             .generated_columns = options.generated_columns,
-                             .flow_tokens = options.flow_tokens,
-                             .threads = options.threads,
-                             .progress = options.progress,
-                             .stop_token = options.stop_token});
+    internal::GenerationRows rows = rows_of(sink, prompt, decoder.info());
+    rows.sources = sources_of(decoder, options, sink, prompt, report);
+    fill_generation(report, rows, options);
   } catch (const Cancelled&) {
     if (!has_target) throw;
-    drop_values(report);
+    internal::drop_values(report);
     report.notes.emplace_back(NoteCode::kValuesInterrupted);
   } catch (const std::exception& error) {  // the user did not ask for the mixing that failed
     if (!has_target || !by_default) throw;
-    drop_values(report);
+    internal::drop_values(report);
     report.notes.push_back({NoteCode::kModelStopped, {{"error", error.what()}}});
   }
 }
@@ -492,25 +489,12 @@ void add_closing_notes(const ModelInfo& info, const RuledSampler& sampler, bool 
 
 }  // namespace
 
-void check_generate_options(const GenerateOptions& options) {
-  check_generation_settings(options.settings);
-  const auto expect = [](bool holds, const std::string& message) {
-    if (!holds) throw Error(ErrorKind::kUsage, message);
-  };
-  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
-  expect(options.begin_with.size() <= options.tokens,
-         fmt::format("--begin-with: expected at most {} token ids, the number of tokens to generate (-n), found {}",
-                     options.tokens, options.begin_with.size()));
-  expect(!options.system || options.chat, "--system requires --chat");
-  expect(!options.keep_template || options.chat, "--keep-template requires --chat");
-}
-
 Report generate(Decoder& decoder, const TextCodec& codec, const std::string& text, const GenerateOptions& given) {
   check_generate_options(given);
   GenerateOptions options = given;
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
-  Report report = new_report(info, text, options);
+  Report report = new_report(text, options);
   if (info.target) {
     check_encoder_decoder(options, info);
     options.generated_columns = true;
@@ -523,10 +507,9 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t room = info.target ? info.target->max_tokens - info.target->begin.size() : info.max_tokens - m;
   const std::size_t most = options.made.empty() ? std::min(options.tokens, room + 1) : options.made.size();
   const bool by_default = options.settings.mixing == Mixing::kAuto;
-  choose_mixing(options.settings, decoder,
-                {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs}, report.notes);
-  check_generation_settings(options.settings);
-  report.settings.mixing = options.settings.mixing;
+  begin_report(report, options.settings, decoder,
+               {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs});
+  check_generate_options(options);
   choose_layers(options, decoder, report);
   report.generation->excluded = excluded_tokens(report.input, options.filter);
   if (!prompt.written.empty() && !options.keep_template) {

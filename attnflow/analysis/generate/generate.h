@@ -7,7 +7,8 @@
 // each generated token rather than the next ten afterwards: about four passes over the preceding text for each.
 //
 // For an encoder-decoder the prompt is the source and the beginning of its target, and its two parts' layers form one
-// graph (model/model.h, TargetInfo), with values of attention only. settings.layers defaults to the decoder's layers.
+// graph (model/model.h, TargetInfo), with values of attention, gradients and relevance. settings.layers defaults to the
+// decoder's layers.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +42,6 @@ struct GenerationStep {
   std::span<const double> rollout;    // on the m prompt tokens: mean over GenerationStart::layers; empty: not computed
   std::span<const double> generated;  // on generated tokens 0 ... t - 1, with generated_columns
 };
-
-// Throws Error(kUsage) for options that do not fit whatever the model (no tokens, one head with rollout or flow,
-// discard), for callers that would first spend seconds on loading one.
-void check_generate_options(const GenerateOptions& options);
 
 // Throws as check_generate_options(), Error(kUsage) for what does not fit the model or the prompt, Error(kInputTooLong)
 // for a prompt that leaves no room, Error(kOther) before any work when the rows of rollout would not fit into memory,

@@ -1,13 +1,16 @@
 #include "attnflow/analysis/generate/generate_options.h"
 
-#include "attnflow/explain/generation_columns.h"
+#include <fmt/format.h>
+
+#include "attnflow/base/error.h"
 
 namespace attnflow {
 namespace {
 
 std::vector<Option<GenerateOptions>> make_generate_options() {
   using Asked = GenerateOptions;
-  std::vector<Option<GenerateOptions>> table = {
+  constexpr unsigned kGenerations = kForGenerate | kForGenerations;
+  return {
       option<&Asked::tokens>("tokens", kForGenerate, "Maximum number of tokens to generate",
                              {.group = "Sampling", .letter = "-n", .range = {1.0}}),
       option<&Asked::chat>("chat", kForGenerate, "Apply the model's chat template", {.group = "Sampling"}),
@@ -52,10 +55,15 @@ std::vector<Option<GenerateOptions>> make_generate_options() {
       option<&Asked::filter, &TokenFilterOptions::indices>(
           "exclude_tokens", kForGenerate, "Exclude the tokens at these positions from rankings, such as 0,3-7",
           {.group = "Output", .type = "POSITIONS"}),
+      option<&Asked::generated_columns>("generated_columns", kGenerations,
+                                        "Also keep each token's values on the generated tokens before it "
+                                        "(automatic for .html of short texts)"),
+      option<&Asked::flow_tokens>("flow_tokens", kGenerations,
+                                  "Generated tokens to compute flow for, such as 0,5; default: all",
+                                  {.form = OptionForm::kPositions}),
+      option<&Asked::flow_layers>("flow_layers", kGenerations, "Layers to compute flow for; default: the last",
+                                  {.form = OptionForm::kLayers}),
   };
-  const std::vector<Option<GenerateOptions>> columns = generation_column_options<GenerateOptions>();
-  table.insert(table.end(), columns.begin(), columns.end());
-  return table;
 }
 
 }  // namespace
@@ -63,6 +71,40 @@ std::vector<Option<GenerateOptions>> make_generate_options() {
 std::span<const Option<GenerateOptions>> generate_options() {
   static const std::vector<Option<GenerateOptions>> kTable = make_generate_options();
   return kTable;
+}
+
+void check_generate_options(const GenerateOptions& options) {
+  const auto expect = [](bool holds, const std::string& message) {
+    if (!holds) throw Error(ErrorKind::kUsage, message);
+  };
+  const Settings& settings = options.settings;
+  validate(settings);
+  expect(settings.discard == 0.0,
+         "--discard is not available for a generation: it drops the smallest weights of whole layers, but a generation "
+         "adds one row at a time");
+  expect(settings.normalization != Normalization::kRow,
+         "--normalize: expected none or receptive-field for a generation, found row");
+  // While the model runs, the baseline does not know the mixing's diagonal.
+  const MixingInfo& mixing = mixing_info(settings.mixing);
+  expect(settings.normalization != Normalization::kReceptiveField || mixing.needs != MixingNeeds::kTerms ||
+             mixing.takes_residual(),
+         fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing or relevance for a "
+                     "generation, found {}",
+                     mixing.name));
+  // Rollout keeps rows as they come; layers below a head's own use the mean over heads.
+  expect(
+      !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
+      fmt::format(
+          "--heads {0}: expected --method raw, the only method for a single head of a generation, found --method {1}; "
+          "for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} on the finished text",
+          to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
+  expect(options.tokens >= 1, "-n: expected at least 1 token to generate, found 0");
+  expect(options.begin_with.size() <= options.tokens,
+         fmt::format("--begin-with: expected at most {} token ids, the number of tokens to generate (-n), found {}",
+                     options.tokens, options.begin_with.size()));
+  expect(!options.system || options.chat, "--system requires --chat");
+  expect(!options.keep_template || options.chat, "--keep-template requires --chat");
+  const Sampler checked(options.sampling);  // throws for an invalid temperature or share
 }
 
 }  // namespace attnflow

@@ -61,4 +61,8 @@ struct GenerateOptions {
 
 std::span<const Option<GenerateOptions>> generate_options();
 
+// Throws Error(kUsage) for options that do not fit whatever the model (no tokens, one head with rollout or flow,
+// discard), for callers that would first spend seconds on loading one.
+void check_generate_options(const GenerateOptions& options);
+
 }  // namespace attnflow

@@ -28,9 +28,8 @@ class Scorer {
       if (options.generated_columns) scores.generated = Tensor<double>({tokens, tokens});
       scores.sums.resize(tokens);
     }
-    // A tokenizer without a blank token is an error only if blank-out was requested.
     asked_ = report.settings.wants(Method::kBlankOut);
-    blank_ = asked_ ? find_blank_token(codec, decoder.info()) : try_find_blank_token(codec, decoder.info());
+    blank_ = blank_token_for(report.settings, codec, decoder.info());
     input_.ids = ids;
     for (std::size_t j = 0; j < groups.size(); ++j) {
       if (report.input.tokens[j].special) continue;

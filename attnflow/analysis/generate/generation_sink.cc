@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "attnflow/analysis/explain/target_graph.h"
-#include "attnflow/attribution/question_rows.h"
+#include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_report.h"
 
@@ -20,6 +20,21 @@ IncrementalRolloutOptions rollout_options(const GenerationSinkOptions& options) 
   rollout.mixing = options.mixing;
   rollout.threads = options.threads;
   return rollout;
+}
+
+// The graph of a causal graph's first `tokens` positions.
+AttentionGraph first_tokens(const AttentionGraph& graph, std::size_t tokens) {
+  const std::size_t n = graph.tokens();
+  AttentionGraph part;
+  part.residual = graph.residual;
+  part.residual_rule = graph.residual_rule;
+  part.weights = Tensor<double>({graph.layers(), tokens, tokens});
+  for (std::size_t l = 0; l < graph.layers(); ++l) {
+    for (std::size_t q = 0; q < tokens; ++q) {
+      std::copy_n(graph.weights.data() + (l * n + q) * n, tokens, part.weights.data() + (l * tokens + q) * tokens);
+    }
+  }
+  return part;
 }
 
 }  // namespace
@@ -80,21 +95,22 @@ std::span<const double> GenerationSink::raw(std::size_t layer, std::size_t posit
   return rows_[layer - 1][position - options_.first_row].weights;
 }
 
-std::span<const double> GenerationSink::rollout(std::size_t layer, std::size_t position) const {
-  return rollout_->row(layer - options_.start_layer, position);
-}
-
-std::size_t GenerationSink::tokens() const {
-  return rows_.back().empty() ? 0 : options_.first_row + rows_.back().size();
-}
-
 double GenerationSink::first_share(std::size_t layer, std::size_t position) const {
   return rows_[layer - 1][position - options_.first_row].first_share;
 }
 
-AttentionGraph GenerationSink::graph(std::size_t tokens) const {
-  assert(tokens <= options_.graph_tokens);
-  return first_tokens(graph_, tokens);
+RowsSource GenerationSink::source() const {
+  GivenRows given;
+  given.layers = options_.layers;
+  given.tokens = rows_.back().empty() ? 0 : options_.first_row + rows_.back().size();
+  given.raw = [this](const RowQuestion&, std::size_t layer, std::size_t position) { return raw(layer, position); };
+  // All rows go down to start_layer, which is the question's.
+  given.rollout = [this](const RowQuestion&, std::size_t layer, std::size_t position) {
+    return rollout_->row(layer - options_.start_layer, position);
+  };
+  given.graph = [this](const RowQuestion&, std::size_t tokens) { return first_tokens(graph_, tokens); };
+  given.uniform = [this] { return uniform_causal_source(options_.layers, options_.mixing.residual); };
+  return RowsSource(std::move(given));
 }
 
 std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated) {
@@ -104,26 +120,6 @@ std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::siz
   // The whole graph, and the part of it that one flow takes.
   if (options.graph_tokens > 0) bytes += 2 * options.layers * options.graph_tokens * options.graph_tokens * 8;
   return bytes;
-}
-
-Tensor<double> GenerationSource::raw(const RowQuestion& question, const AttributeOptions&) {
-  return rows_of(question, columns_of(question),
-                 [&](std::size_t layer, std::size_t position) { return sink_.raw(layer, position); });
-}
-
-// All rows go down to the sink's start_layer, which is the question's.
-Tensor<double> GenerationSource::rollout(const RowQuestion& question, const AttributeOptions&) {
-  return rows_of(question, columns_of(question),
-                 [&](std::size_t layer, std::size_t position) { return sink_.rollout(layer, position); });
-}
-
-FlowResult GenerationSource::flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
-                                  const AttributeOptions& options) {
-  return causal_flow([&](std::size_t tokens) { return sink_.graph(tokens); }, question, inputs, tolerance, options);
-}
-
-std::unique_ptr<AttentionSource> GenerationSource::uniform() const {
-  return std::make_unique<UniformCausalSource>(sink_.layers(), sink_.residual());
 }
 
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(

@@ -42,16 +42,11 @@ class GenerationSink : public AttentionSink {
 
   // W_l[position], [position + 1]. `layer` from 1, position from first_row on.
   std::span<const double> raw(std::size_t layer, std::size_t position) const;
-  // Row of the product of the layers from start_layer + 1 to `layer`.
-  std::span<const double> rollout(std::size_t layer, std::size_t position) const;
   // The share of W_l[position], as the mean over heads before any step, that falls on position 0.
   double first_share(std::size_t layer, std::size_t position) const;
-  // The fused matrices of the first `tokens` positions.
-  AttentionGraph graph(std::size_t tokens) const;
-
-  std::size_t layers() const { return options_.layers; }
-  std::size_t tokens() const;  // positions whose rows are there
-  double residual() const { return options_.mixing.residual; }
+  // The rows so far: of positions from first_row on, those of rollout of layers above start_layer. The sink must
+  // outlive it.
+  RowsSource source() const;
 
   // Bytes that the rows take for `prompt` tokens and `generated` more.
   static std::size_t bytes(const GenerationSinkOptions& options, std::size_t prompt, std::size_t generated);
@@ -73,27 +68,11 @@ class GenerationSink : public AttentionSink {
   AttentionGraph graph_;
 };
 
-// The kept rows as a source: of positions from first_row on, and of layers above start_layer.
-class GenerationSource : public AttentionSource {
- public:
-  // `sink` must outlive the source.
-  explicit GenerationSource(const GenerationSink& sink) : sink_(sink) {}
-  std::size_t layers() const override { return sink_.layers(); }
-  std::size_t tokens() const override { return sink_.tokens(); }
-  Tensor<double> raw(const RowQuestion& question, const AttributeOptions& options) override;
-  Tensor<double> rollout(const RowQuestion& question, const AttributeOptions& options) override;
-  FlowResult flow(const RowQuestion& question, const TokenGroups* inputs, double tolerance,
-                  const AttributeOptions& options) override;
-  std::unique_ptr<AttentionSource> uniform() const override;
-
- private:
-  const GenerationSink& sink_;
-};
-
 // The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `ids`:
 // prompt and generated tokens. Each target's position chose its token and sees the ids up to it, as does its source;
 // sources are in the order of targets. The backend may share passes among them; a target costs at most about four
-// over its positions, and O(L n^2) memory. Progress is in targets. Throws as target_graph(), and Cancelled.
+// over its positions, and O(L n^2) memory. Progress is in targets. Throws as Gradients::attention_gradients(), and
+// Cancelled.
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);

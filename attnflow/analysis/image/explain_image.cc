@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "attnflow/analysis/check/make_check.h"
-#include "attnflow/analysis/explain/default_mixing.h"
+#include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
-#include "attnflow/analysis/explain/target_graph.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/image/patch_curves.h"
 #include "attnflow/analysis/methods/score_methods.h"
@@ -161,11 +160,8 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   report.input.kind = "image";
   report.input.tokens = std::move(prepared.tokens);
   report.input.image = std::move(prepared.image);
-  const bool predicts = is_predicted_at(predicts_at(info), options.settings, report.input, 0);
-  choose_mixing(options.settings, model, {.tokens = n, .predicts = predicts}, report.notes);
-  validate(options.settings);
-  report.settings = options.settings;
-  report.model = {info.name, info.architecture, info.layers, info.heads, info.causal};
+  const bool predicts = is_predicted_at(info, options.settings, report.input, 0);
+  begin_report(report, options.settings, model, {.tokens = n, .predicts = predicts});
   ReportImage& image = *report.input.image;
   image.png = given.png;
   image.png_width = given.png_width;
@@ -200,7 +196,10 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                  .phases = options.phases},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
-                                  if (!explains && !checks) return std::optional<ScoreTarget>();
+                                  if (!explains && !checks) {
+                                    require_check(options.check, report, info, shown, 0);
+                                    return std::optional<ScoreTarget>();
+                                  }
                                   predicted = chosen_target(asked, info, nullptr, output.logits.span(), std::nullopt);
                                   if (explains) report.target = predicted;
                                   return std::optional(score_target(*predicted));

@@ -1,5 +1,7 @@
 #include "attnflow/analysis/methods/score_methods.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -122,6 +124,31 @@ void check_methods(const Settings& settings, ModelOf<Input>& model, std::size_t 
     }
     gradients_of(model);
   }
+}
+
+void require_check(CheckWhen when, const Report& report, const ModelInfo& info, std::size_t output_token,
+                   std::size_t class_token) {
+  if (when != CheckWhen::kAlways) return;
+  if (info.head == ModelHead::kNone) {
+    throw internal::model_error(
+        "--check always: expected a model that predicts (a class, a mask, the next token) or embeds a text, found {}, "
+        "which has no such head; omit --check",
+        info.name);
+  }
+  std::vector<std::size_t> places;
+  for (const ReportPrediction& prediction : report.predictions) {
+    places.push_back(prediction.position.value_or(class_token));
+  }
+  if (places.empty() && info.head == ModelHead::kMaskedLm) {
+    throw internal::usage_error(
+        "--check always: expected a mask token in the text, where the model makes its prediction, found none; write "
+        "[MASK] (<mask> for RoBERTa) in place of the word to predict, or omit --check");
+  }
+  const std::string where = places.empty()
+                                ? "auto, the text's embedding"
+                                : fmt::format("{}, where the model makes its prediction", fmt::join(places, " or "));
+  throw internal::usage_error("--check always: expected --output-token {}, found {}; omit --output-token or --check",
+                              where, output_token);
 }
 
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes) {

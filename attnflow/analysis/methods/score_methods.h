@@ -32,6 +32,12 @@ MethodScores method_scores(Method method, const Question& question, const std::o
 template <typename Question>
 void score_methods(Report& report, const Question& question);
 
+// With CheckWhen::kAlways, throws for maps that end in no prediction: Error(kUnsupportedModel) if the model makes none,
+// else Error(kUsage), which says where it makes one. Call once the report has its predictions. `class_token`: where a
+// class of the whole input is read.
+void require_check(CheckWhen when, const Report& report, const ModelInfo& info, std::size_t output_token,
+                   std::size_t class_token);
+
 // Adds a note if integrated gradients miss much of the total: then they say little about single tokens.
 void note_integration_error(const std::vector<MethodScores>& all, std::size_t steps, std::vector<Note>& notes);
 

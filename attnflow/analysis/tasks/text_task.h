@@ -9,9 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "attnflow/explain/asked_target.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/explain/explain_options.h"
-#include "attnflow/explain/report_target.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"

@@ -16,6 +16,7 @@
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/encoder_positions.h"
+#include "attnflow/model/torch/joint_gradients.h"
 #include "attnflow/model/torch/make_models.h"
 
 namespace attnflow {
@@ -144,6 +145,7 @@ class TargetOps : public JointOps {
     if (rows_.wanted()) rows_.to_source(encoder_layers_ + 2 * index + 2, task.attention);
     return context;
   }
+  const at::Tensor& attended_to_source(const at::Tensor& /*y*/, const at::Tensor& z) const { return z; }
 
  private:
   internal::KeyValueCache& cache_;
@@ -152,7 +154,7 @@ class TargetOps : public JointOps {
   std::size_t encoder_layers_;
 };
 
-class TorchEncoderDecoder final : public Decoder {
+class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
  public:
   TorchEncoderDecoder(const EncoderDecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
@@ -216,6 +218,39 @@ class TorchEncoderDecoder final : public Decoder {
     check_one_text(info_);
     return {};
   }
+  Gradients<TextInput>* gradients() override { return this; }
+
+  // Of a text that begins with the source of the sequence.
+  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule rule) override {
+    const std::span<const std::int64_t> ids(input.ids);
+    if (source_ids_.empty() || ids.size() <= source_ids_.size() ||
+        !std::equal(source_ids_.begin(), source_ids_.end(), ids.begin())) {
+      internal::fail(ErrorKind::kUsage,
+                     "expected the source that {} has read, of {} tokens, and a target, found a text of {} tokens",
+                     info_.name, source_ids_.size(), ids.size());
+    }
+    const std::size_t source = source_ids_.size();
+    check_ids(target_info_, 0, ids.subspan(source));
+    check_target(info_, target, ids.size());
+    internal::on_one_thread([&] {
+      internal::differentiate_joint({.encoder = encoder_,
+                                     .decoder = decoder_,
+                                     .source = ids.first(source),
+                                     .target = ids.subspan(source),
+                                     .source_bias = score_bias(encoder_, 0, source),
+                                     .target_bias = score_bias(decoder_, 0, ids.size() - source),
+                                     .score = target,
+                                     .rule = rule},
+                                    sink);
+    });
+  }
+  std::vector<InputGradient> input_gradients(std::span<const TextInput> /*inputs*/,
+                                             std::span<const ScoreTarget> /*targets*/,
+                                             const BatchOptions& /*options*/) override {
+    check_one_text(info_);
+    return {};
+  }
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> /*ids*/, Tensor<float>* /*logits*/,
                                                   const std::stop_token& /*stop_token*/,
                                                   const ProgressFunction& /*progress*/) override {
@@ -255,6 +290,7 @@ class TorchEncoderDecoder final : public Decoder {
       source_.push_back({by_head(maps[0]), by_head(maps[1])});
     }
     source_tokens_ = ids.size();
+    source_ids_.assign(ids.begin(), ids.end());
   }
 
   Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
@@ -279,8 +315,9 @@ class TorchEncoderDecoder final : public Decoder {
   internal::DecoderTensors encoder_;
   internal::DecoderTensors decoder_;
   std::size_t threads_;
-  internal::KeyValueCache cache_;   // of the target
-  std::vector<SourceKeys> source_;  // for each decoder layer
+  internal::KeyValueCache cache_;         // of the target
+  std::vector<SourceKeys> source_;        // for each decoder layer
+  std::vector<std::int64_t> source_ids_;  // of the last sequence
   std::size_t source_tokens_ = 0;
   std::size_t target_tokens_ = 0;
 };

@@ -136,7 +136,61 @@ TEST(EncoderDecoder, SaysWhatItIs) {
   EXPECT_EQ(info.max_tokens, 40U);
   const std::unique_ptr<Decoder> decoder = files.load_decoder();
   EXPECT_FALSE(decoder->has_terms());
-  EXPECT_EQ(decoder->gradients(), nullptr);
+  EXPECT_NE(decoder->gradients(), nullptr);
+}
+
+// Layers as a pass back passes them on.
+struct PassedBack : AttentionGradientSink {
+  std::vector<std::size_t> layers;
+  std::vector<Tensor<float>> attention;
+  double largest = 0.0;  // of the gradients of attention
+
+  void layer(const LayerGradients& gradients) override {
+    layers.push_back(gradients.layer);
+    const auto weights = gradients.attention.span();
+    attention.emplace_back(gradients.attention.shape(), std::vector<float>(weights.begin(), weights.end()));
+    for (const float slope : gradients.attention_gradient.span()) largest = std::max(largest, std::abs(double{slope}));
+    EXPECT_EQ(gradients.residual.shape(), gradients.output_gradient.shape());
+    EXPECT_EQ(gradients.residual.extent(0), gradients.attention.extent(1));
+  }
+};
+
+// python/tests/capture/test_joint.py compares what becomes of the gradients with transformers.
+TEST(EncoderDecoder, APassBackSeesTheAttentionOfTheRun) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    Ids ids = golden.first();
+    decoder->append(ids, nullptr);
+    for (const std::int64_t id : golden.rest()) ids.push_back(id);
+    PassedBack sink;
+    const ScoreTarget target{.kind = ScoreTarget::Kind::kLogit, .label = 5, .position = ids.size() - 1};
+    decoder->gradients()->attention_gradients({ids, {}}, target, sink, BackwardRule::kGradient);
+    EXPECT_GT(sink.largest, 0.0);
+    ASSERT_EQ(sink.layers.size(), decoder->info().layers);
+    for (std::size_t at = 0; at < sink.layers.size(); ++at) {
+      ASSERT_EQ(sink.layers[at], sink.layers.size() - at);
+      const auto expected = golden.attention[sink.layers[at] - 1];
+      for (std::size_t h = 0; h < expected.extent(0); ++h) {
+        for (std::size_t i = 0; i < ids.size(); ++i) {
+          const auto row = sink.attention[at][h][i].span();
+          // Tokens that the layer leaves alone have no attention here.
+          if (std::all_of(row.begin(), row.end(), [](float weight) { return weight == 0.0F; })) {
+            EXPECT_EQ(expected(h, i, i), 1.0F);
+            continue;
+          }
+          for (std::size_t j = 0; j < ids.size(); ++j) EXPECT_NEAR(row[j], expected(h, i, j), 1e-5);
+        }
+      }
+    }
+    ids.front() += 1;
+    expect_error(ErrorKind::kUsage, {"the source that", "has read"}, [&] {
+      decoder->gradients()->attention_gradients({ids, {}}, target, sink, BackwardRule::kGradient);
+    });
+    expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder"}, [&] {
+      decoder->gradients()->input_gradients(std::vector<TextInput>{{ids, {}}}, {{target}});
+    });
+  }
 }
 
 TEST(EncoderDecoder, RefusesWhatItCannotRead) {

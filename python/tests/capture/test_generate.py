@@ -216,13 +216,13 @@ class Generate(PackageTest):
                 {"mixing": "alti", "normalize": "receptive-field"},
             ),
             ("temperature: expected a number of at least 0, found -1", {"temperature": -1.0}),
-            ("temperature: expected a number of at least 0, found nan", {"temperature": float("nan")}),
-            ("temperature: expected a number of at least 0, found inf", {"temperature": float("inf")}),
+            ("temperature: expected a finite number, found nan", {"temperature": float("nan")}),
+            ("temperature: expected a finite number, found inf", {"temperature": float("inf")}),
             ("top_p: expected a probability above 0 and at most 1, found 0", {"top_p": 0}),
             ("top_p: expected a probability above 0 and at most 1, found 1.5", {"top_p": 1.5}),
-            ("seed: expected a whole number from 0 to", {"seed": -1}),
-            ("seed: expected a whole number from 0 to", {"seed": 2**64}),
-            ("seed: expected a whole number from 0 to", {"seed": 1.5}),
+            ("seed: expected a whole number of at least 0, found -1", {"seed": -1}),
+            ("seed: expected a whole number", {"seed": 2**64}),
+            ("seed: expected a whole number of at least 0, found 1.5", {"seed": 1.5}),
             ("chat: expected a tokenizer with a chat template", {"chat": True}),
         ]
         for words, options in refused:

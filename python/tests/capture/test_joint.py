@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from loading import PackageTest, loaded
+from loading import ROOT, PackageTest, loaded
 
 import attnflow
 from reference.attention_graph import AttentionGraph, joint_attention
@@ -97,6 +97,33 @@ class Joint(PackageTest):
                         # Weights of float32 that differ by 1e-7, in a cut of at most 4 n arcs.
                         self.assertLessEqual(found, high + 4 * n * 1e-7)
                         self.assertGreaterEqual(found + report.flow_gap[layer, output, source], low - 4 * n * 1e-7)
+
+    def test_relevance_is_the_program_s(self) -> None:
+        """Which has its own pass back, in C++."""
+        for name in ("t5_tied", "bart", "mbart"):
+            folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+            ids = tokenizer("the key")["input_ids"]
+            for mixing in ("relevance", "relevance-by-head", "gradient"):
+                with self.subTest(name, mixing=mixing):
+                    ask = ["--method", "raw,rollout", "--mixing", mixing, "--layers", "1-7", "-n", 4]
+                    files = ["-o", "a.npz", "-o", "a.json"]
+                    self.run_program("generate", "the key", "--model", folder, *ask, *files)
+                    document = json.loads((self.folder / "a.json").read_text())
+                    written = [token["id"] for token in document["generation"]["tokens"]]
+                    begin = [model.config.decoder_start_token_id, model.generation_config.forced_bos_token_id]
+                    inputs = {
+                        "input_ids": [ids],
+                        "decoder_input_ids": [[token for token in begin if token is not None] + written[:3]],
+                    }
+                    options: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", "target": written[3]}
+                    report = attnflow.explain(model, tokenizer, inputs=inputs, check=False, **options)
+                    n = len(report.tokens)
+                    with np.load(self.folder / "a.npz") as made:
+                        for method in ("raw", "rollout"):
+                            found = np.concatenate([made[method], made[method + "_generated"]], axis=1)[3, :n]
+                            np.testing.assert_allclose(found.T, getattr(report, method)[:, n - 1], atol=1e-5)
 
     def test_relevance(self) -> None:
         """The default; of the last layers, source tokens get what the target's tokens have from them."""

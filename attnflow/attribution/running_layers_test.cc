@@ -1,4 +1,4 @@
-#include "attnflow/attribution/running_source.h"
+#include "attnflow/attribution/running_layers.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/graph/random_stack_for_test.h"
 
-namespace attnflow::running_source_test {
+namespace attnflow::running_layers_test {
 namespace {
 
 constexpr std::size_t kLayers = 5;
@@ -20,15 +20,13 @@ AttentionStack test_stack(bool causal) {
   return random_stack({.layers = kLayers, .heads = 3, .tokens = kTokens, .causal = causal, .seed = causal ? 8U : 7U});
 }
 
-RunningSource source_of(const AttentionStack& stack, RunningOptions options) {
-  RunningSource source(std::move(options));
-  for (std::size_t l = 1; l <= stack.layers(); ++l) {
-    source.add(fused_weights(stack.layer(l), MixingOptions{}), is_causal(stack.layer(l)));
-  }
-  return source;
+RunningLayers layers_of(const AttentionStack& stack, RunningOptions options) {
+  RunningLayers running(std::move(options));
+  for (std::size_t l = 1; l <= stack.layers(); ++l) running.add(stack.layer(l));
+  return running;
 }
 
-TEST(RunningSource, HasTheBitsOfTheGraph) {
+TEST(RunningLayers, HasTheBitsOfTheGraph) {
   for (const bool causal : {false, true}) {
     const AttentionStack stack = test_stack(causal);
     GraphSource graph(attention_graph(stack, {.residual = 0.3}), causal);
@@ -36,15 +34,16 @@ TEST(RunningSource, HasTheBitsOfTheGraph) {
       const std::vector<std::size_t> layers = kept.empty() ? std::vector<std::size_t>{kLayers} : kept;
       for (const std::size_t start : {0U, 1U}) {
         for (const Method method : {Method::kRaw, Method::kRollout}) {
-          RunningSource running = source_of(stack, {.layers = kept, .start_layer = start, .residual = 0.3});
+          RunningLayers running = layers_of(stack, {.layers = kept, .start_layer = start, .residual = 0.3});
           EXPECT_EQ(running.causal(), causal);
           Query query{.method = method, .layers = layers, .start_layer = start, .outputs = single_tokens(kTokens)};
           query.baseline = true;
           const Attribution all = attribute(graph, query);
           query.outputs = {{4}};
-          const Attribution row = attribute(running, query);
+          RowsSource source = running.source();
+          const Attribution row = attribute(source, query);
           query.outputs = single_tokens(kTokens);
-          const Attribution found = attribute(running, query);
+          const Attribution found = attribute(source, query);
           EXPECT_EQ(found.values, all.values);
           EXPECT_EQ(found.baseline, all.baseline);
           for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -53,14 +52,15 @@ TEST(RunningSource, HasTheBitsOfTheGraph) {
         }
       }
     }
-    const std::vector<double> on_first = source_of(stack, {}).on_first(6);
+    const std::vector<double> on_first = layers_of(stack, {}).on_first(6);
     for (std::size_t l = 0; l < kLayers; ++l) EXPECT_EQ(on_first[l], graph.graph().weights(l, 6, 0));
   }
 }
 
-TEST(RunningSource, RefusesWhatItHasNotKept) {
+TEST(RunningLayers, RefusesWhatItHasNotKept) {
   const AttentionStack stack = test_stack(false);
-  RunningSource source = source_of(stack, {.layers = {2, 4}, .raw = false});
+  RunningLayers running = layers_of(stack, {.layers = {2, 4}, .raw = false});
+  RowsSource source = running.source();
   const auto ask = [&](Method method, std::size_t layer, std::size_t start) {
     attribute(source, {.method = method, .layers = {layer}, .start_layer = start, .outputs = {{0}}});
   };
@@ -69,26 +69,28 @@ TEST(RunningSource, RefusesWhatItHasNotKept) {
   EXPECT_THROW(ask(Method::kRollout, 4, 1), Error);
   EXPECT_THROW(ask(Method::kRaw, 4, 0), Error);
   EXPECT_THROW(ask(Method::kFlow, 4, 0), Error);
-  EXPECT_THROW(source.add(Tensor<double>({3, 3}), false), Error);
-  EXPECT_THROW(source.add(Tensor<double>({kTokens, 3}), false), Error);
-  RunningSource early({.layers = {4, 2}, .start_layer = 3});
-  early.add(Tensor<double>({2, 2}), false);
-  early.add(Tensor<double>({2, 2}), false);
+  EXPECT_THROW(running.add(Tensor<double>({3, 3, 3}).view()), Error);
+  EXPECT_THROW(running.add(Tensor<double>({2, kTokens, kTokens}).view()), Error);  // of three heads
+  EXPECT_THROW(running.add(Tensor<double>({3, kTokens, 3}).view()), Error);
+  RunningLayers early({.layers = {4, 2}, .start_layer = 3});
+  early.add(Tensor<double>({1, 2, 2}).view());
+  early.add(Tensor<double>({1, 2, 2}).view());
   const auto rollout = [&](std::size_t layer) {
-    early.rollout({.layers = {layer}, .start_layer = 3, .positions = {0}}, {});
+    early.source().rollout({.layers = {layer}, .start_layer = 3, .positions = {0}}, {});
   };
   EXPECT_THROW(rollout(2), Error);  // not above the start
   EXPECT_THROW(rollout(4), Error);  // has not arrived
-  EXPECT_NO_THROW(early.raw({.layers = {2}, .positions = {0}}, {}));
-  EXPECT_THROW(early.raw({.layers = {4}, .positions = {0}}, {}), Error);
+  EXPECT_NO_THROW(early.source().raw({.layers = {2}, .positions = {0}}, {}));
+  EXPECT_THROW(early.source().raw({.layers = {4}, .positions = {0}}, {}), Error);
 }
 
-TEST(RunningSource, AnswersBetweenLayers) {
+TEST(RunningLayers, AnswersBetweenLayers) {
   const AttentionStack stack = test_stack(true);
   GraphSource graph(attention_graph(stack), true);
-  RunningSource source({});
+  RunningLayers running({});
   for (std::size_t l = 1; l <= stack.layers(); ++l) {
-    source.add(fused_weights(stack.layer(l), MixingOptions{}), true);
+    running.add(stack.layer(l));
+    RowsSource source = running.source();
     for (const Method method : {Method::kRaw, Method::kRollout}) {
       Query query{.method = method, .layers = {l}, .outputs = {{9}}};
       const Tensor<double> found = attribute(source, query).values;
@@ -100,4 +102,4 @@ TEST(RunningSource, AnswersBetweenLayers) {
 }
 
 }  // namespace
-}  // namespace attnflow::running_source_test
+}  // namespace attnflow::running_layers_test

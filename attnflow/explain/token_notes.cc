@@ -1,7 +1,8 @@
-#include "attnflow/explain/unknown_words.h"
+#include "attnflow/explain/token_notes.h"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
@@ -15,6 +16,20 @@ constexpr std::size_t kMaxListed = 8;
 constexpr std::size_t kLongestListed = 24;  // cells
 
 }  // namespace
+
+void note_special_twice(Report& report) {
+  const std::vector<InputToken>& tokens = report.input.tokens;
+  std::vector<std::string> found;  // without duplicates
+  for (std::size_t t = 1; t < tokens.size(); ++t) {
+    const InputToken& a = tokens[t - 1];
+    const InputToken& b = tokens[t];
+    // Exactly one is the user's.
+    if (!a.special || !b.special || a.text != b.text || a.begin.has_value() == b.begin.has_value()) continue;
+    std::string text = clean_line(a.text);
+    if (std::find(found.begin(), found.end(), text) == found.end()) found.push_back(std::move(text));
+  }
+  if (!found.empty()) report.notes.push_back({NoteCode::kSpecialTokenTwice, {{"tokens", std::move(found)}}});
+}
 
 void mark_unknown_words(Report& report) {
   std::size_t count = 0;

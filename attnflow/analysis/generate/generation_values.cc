@@ -1,6 +1,4 @@
-#include "attnflow/explain/fill_generation.h"
-
-#include <fmt/format.h>
+#include "attnflow/analysis/generate/generation_values.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,18 +9,19 @@
 
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/base/error.h"
+#include "attnflow/base/progress.h"
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/explain/sink_note.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/layers.h"
 
-namespace attnflow {
+namespace attnflow::internal {
 namespace {
 
 class ValueFiller {
  public:
-  ValueFiller(const GenerationQuestion& question, Report& report) : question_(question), report_(report) {}
+  ValueFiller(const GenerationRows& rows, const GenerateOptions& options, Report& report)
+      : rows_(rows), options_(options), report_(report) {}
 
   // Adds the generated tokens' rows, each from the network of the positions that it sees.
   void add(Method method, Tensor<double>& values, GenerationValues& beside) {
@@ -31,21 +30,20 @@ class ValueFiller {
     const std::size_t rows = place.output_tokens->size();
     const bool by_field = report_.settings.normalization == Normalization::kReceptiveField;
     // Flow and row sums involve every token of a row, even if its column is not kept.
-    const bool all_columns = question_.generated_columns || by_field || method == Method::kFlow;
+    const bool all_columns = options_.generated_columns || by_field || method == Method::kFlow;
     values = Tensor<double>({layers, rows, columns()});
-    if (question_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
+    if (options_.generated_columns) beside.generated = Tensor<double>({layers, rows, count()});
     if (by_field) beside.normalized = Tensor<double>({layers, rows, columns()});
     for (std::size_t row = 0; row < rows; ++row) {
       const std::size_t t = chosen_token(report_, (*place.output_tokens)[row]);
-      Query query = generation_query(method, question_.prompt_tokens, question_.words, report_,
-                                     question_.prompt_tokens - 1 + t, all_columns);
+      Query query = generation_query(method, report_, rows_, rows_.prompt_tokens - 1 + t, all_columns);
       query.baseline = by_field;
       Attribution found =
-          attribute(*question_.sources[t], query, {.threads = question_.threads, .stop_token = question_.stop_token});
+          attribute(*rows_.sources[t], query, {.threads = options_.threads, .stop_token = options_.stop_token});
       for (std::size_t l = 0; l < layers; ++l) {
         const std::span<const double> all(found.values[l][0].data(), found.values.extent(2));
         std::copy_n(all.begin(), columns(), values[l][row].data());
-        if (question_.generated_columns) {
+        if (options_.generated_columns) {
           std::copy(all.begin() + static_cast<std::ptrdiff_t>(columns()), all.end(), beside.generated[l][row].data());
         }
         if (!found.gap.empty()) {
@@ -59,17 +57,17 @@ class ValueFiller {
           std::copy_n(found.values[l][0].data(), columns(), beside.normalized[l][row].data());
         }
       }
-      if (method == Method::kFlow && question_.progress) question_.progress(row + 1, rows);
+      if (method == Method::kFlow && options_.progress) options_.progress(row + 1, rows);
     }
   }
 
   void add_flow() {
     std::vector<std::size_t>& outputs = report_.flow_output_tokens;
-    for (const std::size_t t : question_.flow_tokens) {
+    for (const std::size_t t : options_.flow_tokens) {
       if (t < count()) outputs.push_back(report_.output_tokens[t]);
     }
     std::sort(outputs.begin(), outputs.end());
-    if (question_.flow_tokens.empty()) outputs = report_.output_tokens;
+    if (options_.flow_tokens.empty()) outputs = report_.output_tokens;
     if (outputs.empty()) {
       report_.flow_layers.clear();
     } else {
@@ -78,7 +76,7 @@ class ValueFiller {
       report_.flow_degenerate = Tensor<std::uint8_t>(shape);
       add(Method::kFlow, report_.flow, report_.flow_beside);
     }
-    if (outputs.size() < question_.flow_tokens.size()) {
+    if (outputs.size() < options_.flow_tokens.size()) {
       report_.notes.push_back({NoteCode::kFlowTokensNotGenerated, {{"tokens", count()}}});
     }
   }
@@ -89,7 +87,7 @@ class ValueFiller {
     share = Tensor<double>({layers.size(), count()});
     for (std::size_t l = 0; l < layers.size(); ++l) {
       for (std::size_t t = 0; t < count(); ++t)
-        share(l, t) = question_.first_share(layers[l], question_.prompt_tokens - 1 + t);
+        share(l, t) = rows_.sink.first_share(layers[l], rows_.prompt_tokens - 1 + t);
     }
   }
 
@@ -99,7 +97,8 @@ class ValueFiller {
   std::size_t count() const { return report_.generation->tokens.size(); }
   std::size_t columns() const { return report_.input.tokens.size(); }
 
-  const GenerationQuestion& question_;
+  const GenerationRows& rows_;
+  const GenerateOptions& options_;
   Report& report_;
   std::size_t flagged_ = 0;
 };
@@ -116,17 +115,17 @@ void note_generation_sink(Report& report) {
                 display_text(report.input, 0));
 }
 
-void note_learned_sinks(Report& report, const GenerationQuestion& question) {
+// Rows of attention that sum to less than 1 have learned sinks.
+void note_learned_sinks(Report& report, const GenerationRows& rows) {
   const Settings& settings = report.settings;
-  if (!question.token_share || settings.mixing != Mixing::kAttention ||
-      settings.column_mask.kind != ColumnMask::Kind::kNone) {
-    return;
-  }
+  if (settings.mixing != Mixing::kAttention || settings.column_mask.kind != ColumnMask::Kind::kNone) return;
   double missing = 0.0;
   const std::size_t count = report.generation->tokens.size();
   for (const std::size_t layer : settings.layers) {
-    for (std::size_t t = 0; t < count; ++t)
-      missing += 1.0 - question.token_share(layer, question.prompt_tokens - 1 + t);
+    for (std::size_t t = 0; t < count; ++t) {
+      const std::span<const double> row = rows.sink.raw(layer, rows.prompt_tokens - 1 + t);
+      missing += 1.0 - std::accumulate(row.begin(), row.end(), 0.0);
+    }
   }
   missing /= static_cast<double>(settings.layers.size() * count);
   if (missing > kRowSumTolerance) report.notes.push_back({NoteCode::kLearnedSinks, {{"share", missing}}});
@@ -148,40 +147,6 @@ void note_next_generation_sink(Report& report) {
   add_sink_note(report.notes, NoteCode::kSecondTokenSinkGenerated, share, display_text(report.input, 1));
 }
 
-}  // namespace
-
-void check_generation_settings(const Settings& settings) {
-  validate(settings);
-  const auto expect = [](bool holds, const std::string& message) {
-    if (!holds) throw Error(ErrorKind::kUsage, message);
-  };
-  expect(settings.discard == 0.0,
-         "--discard is not available for a generation: it drops the smallest weights of whole layers, but a generation "
-         "adds one row at a time");
-  expect(settings.normalization != Normalization::kRow,
-         "--normalize: expected none or receptive-field for a generation, found row");
-  // While the model runs, the baseline does not know the mixing's diagonal.
-  const MixingInfo& mixing = mixing_info(settings.mixing);
-  expect(settings.normalization != Normalization::kReceptiveField || mixing.needs != MixingNeeds::kTerms ||
-             mixing.takes_residual(),
-         fmt::format("--normalize receptive-field: expected --mixing attention, value-zeroing or relevance for a "
-                     "generation, found {}",
-                     mixing.name));
-  // Rollout keeps rows as they come; layers below a head's own use the mean over heads.
-  expect(
-      !settings.heads.is_single() || (!settings.wants(Method::kRollout) && !settings.wants(Method::kFlow)),
-      fmt::format(
-          "--heads {0}: expected --method raw, the only method for a single head of a generation, found --method {1}; "
-          "for rollout and flow use --heads mean, max or min, or attnflow explain --heads {0} on the finished text",
-          to_text(settings.heads), fmt::join(to_texts(settings.methods), ",")));
-}
-
-void set_flow_layers(Report& report, const std::vector<std::size_t>& asked) {
-  if (!report.settings.wants(Method::kFlow)) return;
-  report.flow_layers = {report.settings.layers.back()};
-  if (!asked.empty()) report.flow_layers = resolve_layers(asked, report.settings.start_layer, report.model.layers);
-}
-
 void drop_flow(Report& report) {
   report.flow = report.flow_gap = {};
   report.flow_degenerate = {};
@@ -190,29 +155,24 @@ void drop_flow(Report& report) {
   report.flow_layers.clear();
 }
 
-void place_outputs(Report& report) {
-  const std::size_t first = report.input.tokens.size() - 1;
-  for (std::size_t t = 0; t < report.generation->tokens.size(); ++t) report.output_tokens.push_back(first + t);
-  report.output_token = first;
-  report.all_output_tokens = true;
-}
+}  // namespace
 
-Query generation_query(Method method, std::size_t prompt_tokens, const TokenGroups& words, const Report& report,
-                       std::size_t position, bool all_columns) {
+Query generation_query(Method method, const Report& report, const GenerationRows& rows, std::size_t position,
+                       bool all_columns) {
   const Settings& settings = report.settings;
   Query query{.method = method, .outputs = {{position}}};
   query.layers = *method_values(report, method).layers;
   query.start_layer = settings.start_layer;
   query.flow_tolerance = settings.flow_tolerance;
   if (settings.words || !all_columns) {
-    query.inputs = settings.words ? words : single_tokens(prompt_tokens);
-    for (std::size_t j = prompt_tokens; all_columns && j <= position; ++j) query.inputs.push_back({j});
+    query.inputs = settings.words ? rows.words : single_tokens(rows.prompt_tokens);
+    for (std::size_t j = rows.prompt_tokens; all_columns && j <= position; ++j) query.inputs.push_back({j});
   }
   return query;
 }
 
-void fill_generation(Report& report, const GenerationQuestion& question) {
-  ValueFiller values(question, report);
+void fill_generation(Report& report, const GenerationRows& rows, const GenerateOptions& options) {
+  ValueFiller values(rows, options, report);
   if (report.settings.wants(Method::kRaw)) values.add(Method::kRaw, report.raw, report.raw_beside);
   if (report.settings.wants(Method::kRollout)) values.add(Method::kRollout, report.rollout, report.rollout_beside);
   if (report.settings.wants(Method::kFlow)) {
@@ -223,13 +183,19 @@ void fill_generation(Report& report, const GenerationQuestion& question) {
       report.notes.emplace_back(NoteCode::kFlowInterrupted);
     }
   }
-  if (question.first_share) {
+  if (!rows.is_joint) {
     values.add_sink_share();
     note_generation_sink(report);
     note_next_generation_sink(report);
+    note_learned_sinks(report, rows);
   }
-  note_learned_sinks(report, question);
   if (values.flagged() > 0) report.notes.push_back(flagged_note(values.flagged()));
 }
 
-}  // namespace attnflow
+void drop_values(Report& report) {
+  report.raw = report.rollout = {};
+  report.raw_beside = report.rollout_beside = {};
+  drop_flow(report);
+}
+
+}  // namespace attnflow::internal

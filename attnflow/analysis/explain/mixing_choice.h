@@ -1,4 +1,5 @@
-// Resolves Mixing::kAuto for any model: edges that answer the question, if they take at most about a minute.
+// Which mixings and methods a model has, and what Mixing::kAuto stands for: edges that answer the question, if they
+// take at most about a minute.
 //
 // In a decoder, rollout and flow over attention, as in Abnar and Zuidema, rank the deciding word no better than chance;
 // in encoders, relevance agrees better with blank-out (docs/edges.md). The first possible mixing applies:
@@ -16,13 +17,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "attnflow/attribution/input.h"
+#include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/settings.h"
+#include "attnflow/model/model.h"
 
 namespace attnflow {
 
@@ -31,33 +32,27 @@ namespace attnflow {
 inline constexpr double kWorkOfOne = 6e12;
 inline constexpr double kWorkOfMany = 1e12;
 
-// The token where a model makes its prediction. At any other token, only the token's state can be explained.
-// kAllTokens: from all of them together.
-enum class PredictsAt : std::uint8_t { kNowhere, kClassToken, kMask, kLastToken, kAnyToken, kAnswer, kAllTokens };
-
-// Whether the model predicts something at the requested output token. `last`: the position where a decoder predicts the
-// text's class or the next token. Throws Error(kUsage) for a token that the input does not have.
-bool is_predicted_at(PredictsAt at, const Settings& settings, const InputText& input, std::size_t last);
+// Whether the model predicts something at the requested output token; at any other, only the token's state can be
+// explained. `last`: the position where a decoder predicts the text's class or the next token. Throws Error(kUsage) for
+// a token that the input does not have.
+bool is_predicted_at(const ModelInfo& info, const Settings& settings, const InputText& input, std::size_t last);
 
 struct DefaultQuestion {
   std::size_t tokens = 0;       // in the longest input
   std::size_t predictions = 1;  // number explained
   bool predicts = true;         // the model predicts something at the output token
-  bool of_state = false;        // what it gives is its state itself: an embedding
   bool only_row = false;        // no matrices, only one output token's rows
   bool as_it_runs = false;      // compute values while the model runs
 };
 
-struct DefaultFacts {
-  std::uint64_t parameters = 0;  // by which a token is multiplied
-  bool has_terms = false;
-  std::function<bool()> has_gradients = {};  // called only if relevance would be the answer
-};
+// Replaces kAuto, with a note if a prediction is explained; a named mixing stays. Asks the model for gradients only if
+// relevance would be the answer.
+template <typename Model>
+void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& question, std::vector<Note>& notes);
 
-// Replaces kAuto, with a note if a prediction is explained; a named mixing stays.
-void choose_mixing(Settings& settings, const DefaultFacts& facts, const DefaultQuestion& question,
-                   std::vector<Note>& notes);
-
-bool names_prediction(const Settings& settings);
+// The choices that a model's description allows, in the order of every list; `auto` is not among them. A GGUF file of
+// an unknown family may refuse some of them.
+std::vector<Mixing> mixings_of(const ModelInfo& info);
+std::vector<Method> methods_of(const ModelInfo& info);
 
 }  // namespace attnflow

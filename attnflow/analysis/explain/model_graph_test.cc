@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/target_graph.h"
+#include "attnflow/analysis/explain/model_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"
@@ -21,7 +22,7 @@
 #include "attnflow/rollout/rollout.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow::gradient_graph_test {
+namespace attnflow::model_graph_test {
 namespace {
 
 constexpr std::size_t kLayers = 4;
@@ -380,4 +381,4 @@ TEST(PredictionTarget, AgainstTheNextBestOrAllOthers) {
 }
 
 }  // namespace
-}  // namespace attnflow::gradient_graph_test
+}  // namespace attnflow::model_graph_test
