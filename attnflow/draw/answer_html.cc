@@ -215,7 +215,9 @@ std::string answer_html(const Report& report) {
   if (!row.values.empty()) html += map_html(report, row, check) + quiet(legend(report, row, check));
   html += generated_html(report) + verdicts_html(answer);
   if (const std::optional<AnswerRow> attention = attention_row(report)) {
-    html += quiet(xml_escaped(attention->title) + ":") + map_html(report, *attention, nullptr);
+    html += holds_nearly_all(*attention)
+                ? quiet(xml_escaped(top_tokens_line(report, *attention)))
+                : quiet(xml_escaped(attention->title) + ":") + map_html(report, *attention, nullptr);
   }
   return html;
 }

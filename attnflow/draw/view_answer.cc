@@ -91,7 +91,8 @@ View answer_view(const FigureData& data) {
   std::vector<Strip> strips = {map_strip(data, answer)};
   if (std::optional<Strip> drops = drops_strip(data)) strips.push_back(*std::move(drops));
   const std::size_t above_verdicts = strips.size();
-  if (const std::optional<AnswerRow> attention = attention_row(report)) {
+  const std::optional<AnswerRow> attention = attention_row(report);
+  if (attention && !holds_nearly_all(*attention)) {
     strips.push_back(row_strip(data, "strip-attention", attention->title, attention->values));
   }
   const std::vector<StripText> texts = lay_out_strips(data, std::nullopt);
@@ -104,6 +105,9 @@ View answer_view(const FigureData& data) {
     if (!strip.of_drops) view.note(strip.head.scale, {strip.row});
   }
   if (data.options.notes) {
+    if (attention && holds_nearly_all(*attention)) {
+      scenes.push_back(sentences(data, "attention", {top_tokens_line(report, *attention)}, kVerdict));
+    }
     scenes.insert(scenes.begin() + static_cast<std::ptrdiff_t>(above_verdicts),
                   sentences(data, "verdicts", verdict_texts(answer), kVerdict));
     scenes.insert(scenes.begin(), sentences(data, "headline", {answer.headline}, kHeadline));

@@ -10,6 +10,7 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/words.h"
+#include "attnflow/base/figures.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
@@ -286,6 +287,12 @@ std::optional<AnswerRow> attention_row(const Report& report) {
   return row;
 }
 
+bool holds_nearly_all(const AnswerRow& row) {
+  return row.first_aside && std::all_of(row.values.begin() + 1, row.values.end(), [](double value) {
+           return std::abs(value) < internal::figures::kLeastBesideSink;
+         });
+}
+
 std::string sink_words(const Report& report, const AnswerRow& row) {
   if (!row.first_aside) return "";
   return fmt::format("; {}, an attention sink, holds {}", in_quotes(display_text(report.input, 0)),
@@ -305,16 +312,15 @@ std::string top_tokens_line(const Report& report, const AnswerRow& row) {
   if (ranked.empty()) return row.title + ": nothing to rank";
   const bool has_more = ranked.size() > kMost;
   ranked.resize(std::min(ranked.size(), kMost));
-  // Beside a sink that holds nearly everything, only the order of the others says something.
-  constexpr double kLeastShown = 0.001;
-  const bool tiny = row.first_aside && std::abs(row.values[ranked.front()]) < kLeastShown;
+  const bool tiny = holds_nearly_all(row);
   std::vector<std::string> shown;
   for (const std::size_t j : ranked) {
     shown.push_back(in_quotes(display_text(report.input, j)));
     if (!tiny) shown.back() += " " + internal::short_number(row.values[j]);
   }
   return fmt::format("{}: {}{}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "",
-                     tiny ? fmt::format(", each below {}", kLeastShown) : "", sink_words(report, row));
+                     tiny ? fmt::format(", each below {}", internal::figures::kLeastBesideSink) : "",
+                     sink_words(report, row));
 }
 
 ReportAnswer report_answer(const Report& report, std::optional<Method> map) {

@@ -68,6 +68,8 @@ AnswerRow answer_row(const Report& report, Method method);
 // The paper's rollout over attention, unless the best map is over attention itself; nothing if the report has none.
 std::optional<AnswerRow> attention_row(const Report& report);
 
+// Whether an attention sink leaves less than 0.001 to every other token, so that shades would show nothing.
+bool holds_nearly_all(const AnswerRow& row);
 // "; “The”, an attention sink, holds 0.98", or "": why a row's first token is set aside.
 std::string sink_words(const Report& report, const AnswerRow& row);
 // "flow over relevance: “Angie” 0.42, “the” 0.11, ...": the row's largest values; special tokens and zeros are left

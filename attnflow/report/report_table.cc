@@ -149,7 +149,8 @@ class TableWriter {
     if (row.values.empty()) return;
     const ReportCheck* const check = with_drops ? answer_check(report_) : nullptr;
     const internal::PaintOptions paint{.width = width_, .true_color = true_color_, .ellipsis = marks_.ellipsis};
-    const auto painted = color_ ? internal::painted_text(report_, row, check, paint) : std::nullopt;
+    const bool has_shades = color_ && !holds_nearly_all(row);
+    const auto painted = has_shades ? internal::painted_text(report_, row, check, paint) : std::nullopt;
     if (!painted) {
       paragraph(top_tokens_line(report_, row));
       if (check != nullptr) paragraph(internal::drops_line(report_, *check));

@@ -8,8 +8,11 @@ export const ARCS_PER_NODE = table.arcs.per_node;
 /** Arcs weaker than this share of the strongest are not shown. */
 export const WEAKEST_ARC = table.arcs.weakest;
 
-/** The rank correlation with blank-out from which a map's agreement is strong, or weak. */
+/** The rank correlation with the check from which a map's agreement is strong, or weak. */
 export const AGREEMENT = table.agreement;
+
+/** Beside an attention sink, values below this are not shown: the sink holds nearly everything. */
+export const LEAST_BESIDE_SINK = table.sink.least_beside;
 
 /** The blue scale, from zero to the strongest. */
 export const BLUES: readonly string[] = table.blues;

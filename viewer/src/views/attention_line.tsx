@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 import { firstIsFarAbove } from "../color/ends";
 import { ValueStrip } from "../components/value_strip";
 import { useViewer, type Viewer } from "../context";
-import { Explanation } from "../explanation";
+import { Explanation, largest } from "../explanation";
 import { inFrame } from "../embedding";
+import { LEAST_BESIDE_SINK } from "../figures";
 import { recipeOf } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
@@ -38,13 +39,24 @@ export function AttentionLine() {
   if (!row || inFrame()) return null;
   // Over attention, a decoder's first token takes most, whether or not it does in the map above.
   const sinks = report.model.causal && state.choices.skipSink.value && firstIsFarAbove(row, viewer.output + 1);
+  const counts = state.counts.value.map((counts, token) => counts && !(sinks && token === 0));
+  if (sinks && largest(row, counts) < LEAST_BESIDE_SINK) {
+    return (
+      <div id="attention-line">
+        <p class="help">
+          Attention rollout, as in Abnar & Zuidema, says little here: “{report.tokens[0].label}”, an attention sink,
+          holds nearly all of it.
+        </p>
+      </div>
+    );
+  }
   return (
     <div id="attention-line">
       <ValueStrip
         name="attention"
         title={`Attention rollout, as in Abnar & Zuidema${sinks ? ", without its sink, the first token" : ""}`}
         values={row}
-        counts={state.counts.value.map((counts, token) => counts && !(sinks && token === 0))}
+        counts={counts}
         output={viewer.output}
         method="rollout"
         view="attention"
