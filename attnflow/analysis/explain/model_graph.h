@@ -36,6 +36,7 @@ struct ModelGraph {
   AttentionGraph graph;
   Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
   std::optional<double> negative_share;  // as TargetGraph::negative_share
+  FeedForwardRelevance feed_forward;     // as TargetGraph::feed_forward
   std::vector<double> attention_row;     // ModelGraphQuestion::beside, if there was a pass back
 };
 
@@ -87,6 +88,7 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     if (has_row) result.attention_row = beside.take();
     result.graph = std::move(found.graph);
     result.negative_share = found.negative_share;
+    result.feed_forward = std::move(found.feed_forward);
   }
   return result;
 }

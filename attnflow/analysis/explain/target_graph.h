@@ -25,6 +25,7 @@ BackwardRule backward_rule(Mixing mixing);
 struct TargetGraph {
   AttentionGraph graph;
   std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
+  FeedForwardRelevance feed_forward;     // as GraphOfGradientsSink::feed_forward()
 };
 
 // One forward and one backward pass: O(L n^2) memory in addition to the model's. `beside`, if any, sees the same
@@ -39,7 +40,8 @@ TargetGraph target_graph(ModelOf<Input>& model, const Input& input, const ScoreT
   StopGradientSink stoppable(std::move(sinks), stop_token, progress, model.info().layers);
   gradients_of(model).attention_gradients(input, target, stoppable, backward_rule(mixing.kind));
   const std::optional<double> share = sink->negative_share();
-  return {sink->take(), share};
+  FeedForwardRelevance feed_forward = sink->feed_forward();
+  return {sink->take(), share, std::move(feed_forward)};
 }
 
 }  // namespace attnflow
