@@ -32,6 +32,9 @@ namespace attnflow {
 // Under AttnLRP's rules (model/model.h) a product of attention and values passes half of its relevance to each factor;
 // the gradient of W_l is taken before it is halved. So under either rule, sum_h W_l[h, i, j] ds/dW_l[h, i, j] = T_ij .
 // ds/dy_i: the vector that position j writes into position i times the score's gradient there.
+//
+// The feed-forward net adds f_i to the stream u_i that passes it by: z_i = u_i + f_i, before any norm that follows.
+// What of the score goes through the net at position i is f_i . ds/dz_i, and what passes it by u_i . ds/dz_i.
 struct LayerGradients {
   std::size_t layer = 0;                       // 1 for the first
   TensorView<const float> attention;           // [head, query, key], after softmax; all positions
@@ -39,6 +42,8 @@ struct LayerGradients {
   TensorView<const float> residual = {};       // [position, hidden]: x
   // [position, hidden]: ds / dy; for a layer whose feed-forward net is parallel to attention, ds / dx past attention
   TensorView<const float> output_gradient = {};
+  TensorView<const float> through_feed_forward = {};  // [position]: f_i . ds/dz_i; empty if not known
+  TensorView<const float> past_feed_forward = {};     // [position]: u_i . ds/dz_i
 };
 
 // A model passes these on and keeps none, so that the sink decides what to store.

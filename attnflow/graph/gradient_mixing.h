@@ -71,6 +71,13 @@ struct GradientMixingOptions {
 Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
                                 const GradientMixingOptions& options = {});
 
+// What of the score goes through the feed-forward nets, and what passes them by (attention_gradient_sink.h): sizes,
+// since both may be negative.
+struct FeedForwardRelevance {
+  Tensor<double> through;  // [layer, position]: |f_i . ds/dz_i|
+  Tensor<double> past;     // same shape: |u_i . ds/dz_i|
+};
+
 // A sink that keeps one matrix per layer: O(L n^2) memory, independent of the number of heads.
 class GraphOfGradientsSink : public AttentionGradientSink {
  public:
@@ -82,6 +89,9 @@ class GraphOfGradientsSink : public AttentionGradientSink {
   virtual AttentionGraph take();
   // The share of the total that speaks against the target, for mixings that measure it.
   virtual std::optional<double> negative_share() const { return std::nullopt; }
+  // For each layer and position, what goes through the feed-forward net and what passes it by, for mixings that measure
+  // it where the model tells; otherwise empty.
+  virtual FeedForwardRelevance feed_forward() const { return {}; }
 
  private:
   // Computes a layer's matrix, [query, key].

@@ -100,7 +100,50 @@ PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceP
   return result;
 }
 
+Tensor<double> feed_forward_shares(const FeedForwardRelevance& relevance, const TokenGroups& groups) {
+  if (relevance.through.empty()) return {};
+  const std::size_t layers = relevance.through.extent(0);
+  Tensor<double> shares({layers, groups.size()});
+  for (std::size_t l = 0; l < layers; ++l) {
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      double through = 0.0;
+      double past = 0.0;
+      for (const std::size_t position : groups[g]) {
+        through += relevance.through(l, position);
+        past += relevance.past(l, position);
+      }
+      shares(l, g) = share_of(through, through + past);
+    }
+  }
+  return shares;
+}
+
+void RelevanceGraphSink::keep_feed_forward(const LayerGradients& gradients) {
+  const std::size_t n = gradients.attention.extent(1);
+  const auto& through = gradients.through_feed_forward;
+  const auto& past = gradients.past_feed_forward;
+  if (through.empty() && past.empty()) return;
+  if (through.shape() != Shape{n} || past.shape() != Shape{n}) {
+    fail_with(ErrorKind::kOther, "relevance: expected the relevance of {} feed-forward outputs, found shapes {} and {}",
+              n, shape_to_string(through.shape()), shape_to_string(past.shape()));
+  }
+  if (feed_forward_.through.empty()) {
+    feed_forward_ = {Tensor<double>({layers_, n}), Tensor<double>({layers_, n})};
+  }
+  if (feed_forward_.through.extent(1) != n) return;  // layer() refuses it
+  for (std::size_t i = 0; i < n; ++i) {
+    feed_forward_.through(gradients.layer - 1, i) = std::abs(static_cast<double>(through(i)));
+    feed_forward_.past(gradients.layer - 1, i) = std::abs(static_cast<double>(past(i)));
+  }
+  ++layers_known_;
+}
+
+FeedForwardRelevance RelevanceGraphSink::feed_forward() const {
+  return layers_known_ == layers_ ? feed_forward_ : FeedForwardRelevance{};
+}
+
 Tensor<double> RelevanceGraphSink::weights(const LayerGradients& gradients) {
+  keep_feed_forward(gradients);
   PositiveRelevance relevance = positive_relevance(gradients, parts_);
   negative_ += relevance.against;
   all_ += relevance.all;

@@ -37,6 +37,15 @@
 // (flow/flow.h), so the weights of all layers are divided by AttentionGraph::unit, a power of two, which causes no
 // rounding; multiplied by it, values are in units of s.
 //
+// Feed-forward nets. No arc shows them, since they move nothing between positions, but relevance goes through them: at
+// position i of layer l the share
+//
+//     S_li = |f_i . g'_i| / (|f_i . g'_i| + |u_i . g'_i|)
+//
+// with f_i what the net adds, u_i the stream that passes it by, and g'_i the gradient at their sum. Both products add
+// up to the relevance of the sum, as the terms of E_i do to that of y_i, but they may differ in sign, so sizes are
+// compared.
+//
 // The negative part, which speaks against s, is not in the graph; negative_share() gives its share. Removal sets
 // weights to 0 (graph/mixing.h) except on the diagonal, which holds what stays at a position; nothing is renormalized.
 // All arithmetic is float64, with heads in order: the same input gives the same bits.
@@ -69,6 +78,7 @@
 
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/graph/normalize.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow {
@@ -87,21 +97,30 @@ struct PositiveRelevance {
 };
 PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
 
+// Returns S, [layer, group]: of each group of positions, the sizes are summed first. 0 where nothing is relevant. Empty
+// for empty amounts.
+Tensor<double> feed_forward_shares(const FeedForwardRelevance& relevance, const TokenGroups& groups);
+
 class RelevanceGraphSink : public GraphOfGradientsSink {
  public:
   explicit RelevanceGraphSink(std::size_t layers, WeightRemoval removal = {},
                               RelevanceParts parts = RelevanceParts::kTogether)
-      : GraphOfGradientsSink(layers), removal_(std::move(removal)), parts_(parts) {}
+      : GraphOfGradientsSink(layers), removal_(std::move(removal)), parts_(parts), layers_(layers) {}
   AttentionGraph take() override;
 
   // Returns sum |E^-| / sum |E| over all layers that have come, before removal: 0 if nothing speaks against the target.
   std::optional<double> negative_share() const override;
+  FeedForwardRelevance feed_forward() const override;
 
  private:
   Tensor<double> weights(const LayerGradients& gradients) override;
+  void keep_feed_forward(const LayerGradients& gradients);
 
   WeightRemoval removal_;
   RelevanceParts parts_;
+  std::size_t layers_ = 0;
+  FeedForwardRelevance feed_forward_;
+  std::size_t layers_known_ = 0;  // of feed_forward_
   double negative_ = 0.0;
   double all_ = 0.0;
 };

@@ -192,6 +192,37 @@ TEST(Relevance, RemovalLeavesWhatStays) {
   EXPECT_THROW(bad.layer(layers[1]), Error);
 }
 
+TEST(Relevance, SharesOfTheFeedForwardNetsAreOfSizesSummedByGroup) {
+  const Layers layers;
+  const std::size_t n = layers.stack.tokens();
+  const auto amounts = [&](std::size_t l, float factor) {
+    std::vector<float> result(n);
+    for (std::size_t i = 0; i < n; ++i) result[i] = factor * (static_cast<float>(l + i) - 2.0F);
+    return result;
+  };
+  RelevanceGraphSink sink(kLayers);
+  for (std::size_t l = kLayers; l >= 1; --l) {
+    EXPECT_TRUE(sink.feed_forward().through.empty());  // until every layer has come
+    const std::vector<float> through = amounts(l, 1.0F);
+    const std::vector<float> past = amounts(l, -3.0F);
+    LayerGradients one = layers[l];
+    one.through_feed_forward = {through.data(), {n}};
+    one.past_feed_forward = {past.data(), {n}};
+    sink.layer(one);
+  }
+  TokenGroups groups;
+  for (std::size_t i = 0; i < n; ++i) groups.push_back({i});
+  const Tensor<double> single = feed_forward_shares(sink.feed_forward(), groups);
+  ASSERT_EQ(single.shape(), (Shape{kLayers, n}));
+  for (std::size_t l = 0; l < kLayers; ++l) {
+    // Three times as much passes them by; at one position nothing is relevant.
+    for (std::size_t i = 0; i < n; ++i) EXPECT_EQ(single(l, i), l + i == 1 ? 0.0 : 0.25);
+  }
+  FeedForwardRelevance uneven{Tensor<double>({1, 2}, {1.0, 3.0}), Tensor<double>({1, 2}, {1.0, 11.0})};
+  EXPECT_EQ(feed_forward_shares(uneven, {{0, 1}})(0, 0), 0.25);
+  EXPECT_TRUE(feed_forward_shares({}, groups).empty());
+}
+
 TEST(Relevance, RefusesDamagedLayers) {
   Layers layers;
   layers.residual(1, 2, 0) = std::numeric_limits<float>::quiet_NaN();
@@ -201,6 +232,10 @@ TEST(Relevance, RefusesDamagedLayers) {
   LayerGradients without = layers[1];
   without.residual = {};
   EXPECT_THROW(sink.layer(without), Error);
+  LayerGradients half = layers[1];
+  const std::vector<float> one(1, 1.0F);
+  half.through_feed_forward = {one.data(), {1}};
+  test::expect_error(ErrorKind::kOther, {"feed-forward"}, [&] { sink.layer(half); });
 }
 
 }  // namespace

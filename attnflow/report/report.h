@@ -227,6 +227,10 @@ struct Report {
   // the layers that settings name, where a pass back made the matrices of something else. Empty otherwise.
   Tensor<double> attention_rollout;
 
+  // [L, input token]: over relevance, the share of a token's relevance in a layer that goes through the feed-forward
+  // net (graph/relevance_mixing.h), where the model tells. Empty otherwise.
+  Tensor<double> feed_forward;
+
   // The weights of every layer 1..L for pictures of the graph, [L, n, n] (query, key), without the residual: equal to
   // `raw` if all layers were requested and heads is not a single head.
   Tensor<double> graph;

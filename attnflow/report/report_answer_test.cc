@@ -218,6 +218,19 @@ TEST(Answer, IsInDocumentsAndReadAgain) {
   test::expect_field_refused(report, "/arrays/attention_rollout/shape", {4}, "attention_rollout");
 }
 
+TEST(Answer, SharesOfFeedForwardNetsAreInDocumentsAndReadAgain) {
+  Report report = checked_report();
+  EXPECT_TRUE(report_from_json(report_to_json(report)).feed_forward.empty());
+  report.feed_forward = Tensor<double>({2, 4}, {0.0, 0.25, 0.5, 1.0, 0.125, 0.0, 0.75, 0.9});
+  EXPECT_EQ(report_from_json(report_to_json(report)).feed_forward, report.feed_forward);
+  const Report compact = report_from_json(compact_report_json(report, {.exact_bytes = 0}));
+  ASSERT_EQ(compact.feed_forward.shape(), report.feed_forward.shape());
+  for (std::size_t k = 0; k < report.feed_forward.size(); ++k) {
+    EXPECT_NEAR(compact.feed_forward.data()[k], report.feed_forward.data()[k], 0.02) << k;
+  }
+  test::expect_field_refused(report, "/arrays/feed_forward/shape", {4, 2}, "feed_forward");
+}
+
 TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
   Report report = checked_report();
   report.notes = {Note("Another.")};

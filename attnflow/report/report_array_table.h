@@ -58,6 +58,7 @@ void for_each_array(R& report, Visit visit) {
     return;
   }
   visit("attention_rollout", report.attention_rollout, ArrayPlace{{1, m}, ArrayPlace::Rows::kExact});
+  visit("feed_forward", report.feed_forward, ArrayPlace{{report.model.layers, m}, ArrayPlace::Rows::kWhole});
   visit("graph", report.graph, ArrayPlace{{report.model.layers, m, m}, ArrayPlace::Rows::kTokens});
   visit("attention", report.attention,
         ArrayPlace{{report.model.layers, report.model.heads, m, m}, ArrayPlace::Rows::kTokens});

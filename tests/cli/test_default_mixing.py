@@ -51,6 +51,10 @@ class DefaultMixingTest(CommandTest):
                 self.assertEqual(beside["shape"], [1, len(report["input"]["tokens"])])
                 row = np.frombuffer(base64.b64decode(beside["data"]), "<f8")
                 np.testing.assert_allclose(row, expected, rtol=1e-5, atol=1e-9)
+                shares = report["arrays"]["feed_forward"]
+                self.assertEqual(shares["shape"], [report["model"]["layers"], len(report["input"]["tokens"])])
+                share = np.frombuffer(base64.b64decode(shares["data"]), "<f8")
+                self.assertTrue(np.all((share >= 0) & (share <= 1)) and share.max() > 0)
         self.assertNotIn(
             "attention_rollout", self.report("explain", "The key", "--model", GPT2, "--mixing", "attention")["arrays"]
         )

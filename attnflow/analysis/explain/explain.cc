@@ -188,6 +188,7 @@ class TextExplanation {
     TokenGroups inputs = groups_;
     if (question_.pooled) inputs.emplace_back();  // the mean, which has no weight as an input
     keep_attention_row(report_, made.attention_row, inputs);
+    report_.feed_forward = feed_forward_shares(made.feed_forward, inputs);
     note_negative_share(report_.notes, made.negative_share, report_.target);
     fill_report(report_, GraphSource(std::move(made.graph), info.causal), question_, options_);
     add_scores();

@@ -41,6 +41,7 @@ struct ModelGraph {
   AttentionGraph graph;
   Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
   std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
+  FeedForwardRelevance feed_forward;     // as GraphOfGradientsSink::feed_forward()
   std::vector<double> attention_row;     // ModelGraphQuestion::beside, if there was a pass back
 };
 
@@ -94,6 +95,7 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
     gradients_of(model).attention_gradients(input, *target, stoppable, backward_rule(question.mixing.kind));
     if (has_row) result.attention_row = beside.take();
     result.negative_share = gradients->negative_share();
+    result.feed_forward = gradients->feed_forward();
     result.graph = gradients->take();
   }
   return result;

@@ -17,6 +17,7 @@
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/graph/relevance_mixing.h"
 #include "attnflow/image/patch_grid.h"
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model_input.h"
@@ -206,6 +207,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                 });
   report.attention = std::move(made.attention);
   keep_attention_row(report, made.attention_row, single_tokens(n));
+  report.feed_forward = feed_forward_shares(made.feed_forward, single_tokens(n));
   note_negative_share(report.notes, made.negative_share, report.target);
   fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
   if (predicted) add_scores(report, model, processor, prepared.input, *predicted, options);

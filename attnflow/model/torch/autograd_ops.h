@@ -30,6 +30,10 @@ struct LayerTap {
   // The residual stream after the attention block, before any norm that follows it: [B, T, hidden]. With parallel
   // halves, the stream that bypasses attention.
   at::Tensor output;
+  // What the feed-forward net adds, the stream that passes it by, and their sum, before any norm: [B, T, hidden].
+  at::Tensor written;
+  at::Tensor passed;
+  at::Tensor sum;
 };
 
 class AutogradOps {
@@ -68,6 +72,12 @@ class AutogradOps {
                              const at::Tensor& y) const {
     if (tap != nullptr && !layer.form.parallel) tap->output = y;
     return y;
+  }
+  void see_feed_forward(const at::Tensor& passed, const at::Tensor& written, const at::Tensor& sum) const {
+    if (tap == nullptr) return;
+    tap->passed = passed.detach();
+    tap->written = written.detach();
+    tap->sum = sum;
   }
   at::Tensor beside_attention(const at::Tensor& x) const {
     if (tap == nullptr) return x;

@@ -24,10 +24,14 @@ constexpr double kEpsilon = 1e-12;
 class TopSum final : public AttentionGradientSink {
  public:
   double sum = 0.0;
+  double through = 0.0;  // the feed-forward nets
+  double past = 0.0;
   void layer(const LayerGradients& gradients) override {
+    if (sum != 0.0) return;  // layers arrive from the top
     const Tensor<double> relevance = signed_relevance(gradients);
-    if (sum == 0.0)
-      sum = std::accumulate(relevance.span().begin(), relevance.span().end(), 0.0);  // layers arrive from the top
+    sum = std::accumulate(relevance.span().begin(), relevance.span().end(), 0.0);
+    for (const float one : gradients.through_feed_forward.span()) through += static_cast<double>(one);
+    for (const float one : gradients.past_feed_forward.span()) past += static_cast<double>(one);
   }
 };
 
@@ -47,6 +51,8 @@ void expect_conserved(const test::ModelCopy& model) {
                                               BackwardRule::kAttnLrp);
     const auto score = static_cast<double>(output.logits(0, label));
     EXPECT_NEAR(sink.sum, score, 2e-5 * (1.0 + std::abs(score)));
+    EXPECT_NEAR(sink.through + sink.past, score, 2e-5 * (1.0 + std::abs(score)));
+    EXPECT_GT(std::abs(sink.through), 1e-3 * std::abs(score));
   }
 }
 

@@ -21,6 +21,11 @@ at::Tensor as_heads(const at::Tensor& weights, std::int64_t tokens) {
 
 at::Tensor first_rows(const at::Tensor& x, std::int64_t tokens) { return on_host(x.narrow(0, 0, tokens)); }
 
+// The products of each row with its gradient: [tokens].
+at::Tensor relevance_of(const at::Tensor& x, const at::Tensor& gradient, std::int64_t tokens) {
+  return first_rows((x * gradient).sum(-1), tokens);
+}
+
 // The inputs of each layer, and the last layer's output.
 std::vector<at::Tensor> run_forward(const LayeredModel& model, const at::Tensor& input,
                                     const std::stop_token& stop_token) {
@@ -45,11 +50,15 @@ void send_layer(const LayeredModel& model, std::size_t layer, std::span<const La
     if (model.rule == BackwardRule::kAttnLrp) slope = slope * 2.0;
     const at::Tensor residual = first_rows(leaf.detach()[place], tokens);
     const at::Tensor output_gradient = first_rows(gradients[2][place], tokens);
+    const at::Tensor through = relevance_of(tap.written[place], gradients[3][place], tokens);
+    const at::Tensor past = relevance_of(tap.passed[place], gradients[3][place], tokens);
     targets[k].sink->layer({.layer = layer + 1,
                             .attention = view_of(attention),
                             .attention_gradient = view_of(slope),
                             .residual = view_of(residual),
-                            .output_gradient = view_of(output_gradient)});
+                            .output_gradient = view_of(output_gradient),
+                            .through_feed_forward = view_of(through),
+                            .past_feed_forward = view_of(past)});
   }
 }
 
@@ -91,10 +100,12 @@ std::vector<LayeredGradient> differentiate_layers(const LayeredModel& model, con
       gradient = torch::autograd::grad({output}, {leaf}, {gradient}).front();
       continue;
     }
-    const std::vector<at::Tensor> all = torch::autograd::grad({output}, {leaf, tap.weights, tap.output}, {gradient});
+    const std::vector<at::Tensor> all =
+        torch::autograd::grad({output}, {leaf, tap.weights, tap.output, tap.sum}, {gradient});
     gradient = all[0];
     output.reset();  // and with it the layer's intermediate results
     tap.output.reset();
+    tap.sum.reset();
     tap.weights = tap.weights.detach();
     send_layer(model, layer, targets, leaf, tap, all);
   }

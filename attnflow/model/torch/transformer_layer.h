@@ -263,15 +263,23 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
   return added(ops, layer.form, std::move(written), layer.feed_forward_scale);
 }
 
+// Adds the output of the feed-forward net to the stream that passes it by. Ops may look at both.
+template <typename Ops>
+at::Tensor with_feed_forward(Ops& ops, const at::Tensor& passed, const at::Tensor& written) {
+  const at::Tensor sum = ops.residual(passed, written);
+  if constexpr (requires { ops.see_feed_forward(passed, written, sum); }) ops.see_feed_forward(passed, written, sum);
+  return sum;
+}
+
 // The part after the last attention block, from the residual stream after it (norm before) or from the input of the
 // block's norm (norm after). Each position is processed separately.
 template <typename Ops>
 at::Tensor rest_of_layer(Ops& ops, const TransformerLayer& layer, at::Tensor y) {
   if (layer.form.norm_place == NormPlace::kBefore) {
-    return ops.residual(y, feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, y)));
+    return with_feed_forward(ops, y, feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, y)));
   }
   y = ops.normed(layer.cross_norm.scale.defined() ? layer.cross_norm : layer.attention_norm, y);
-  return ops.normed(layer.feed_forward_norm, ops.residual(y, feed_forward(ops, layer, y)));
+  return ops.normed(layer.feed_forward_norm, with_feed_forward(ops, y, feed_forward(ops, layer, y)));
 }
 
 // A layer whose halves have the same input.
@@ -281,7 +289,7 @@ at::Tensor run_parallel_layer(Ops& ops, const TransformerLayer& layer, std::size
   const at::Tensor written = self_attention(ops, layer, index, ops.normed(layer.attention_norm, x));
   const at::Tensor transformed = feed_forward(ops, layer, ops.normed(layer.feed_forward_norm, direct));
   const at::Tensor y = ops.attended(layer, index, x, ops.residual(direct, written));
-  return ops.residual(y, transformed);
+  return with_feed_forward(ops, y, transformed);
 }
 
 // Maps [B, T, hidden] to [B, T, hidden]. `index` counts the layers that run, from 0.

@@ -19,7 +19,7 @@ import { targetWords } from "../report/setting_words";
 import { format, formatWithin, percentage, shorten } from "../report/text";
 import { ALL_ARCS, MOST_PATHS, type GraphKind } from "../state";
 import { cutBands, cutWords } from "./flow_cut";
-import { graphLayout, GraphPicture, keyOf, strokeOf } from "./graph_picture";
+import { graphLayout, GraphPicture, keyOf, radius, strokeOf } from "./graph_picture";
 import { useWidth, widest } from "./picture";
 import { fromAll, useShownGraph, type Found, type ShownGraph } from "./shown_graph";
 import "../styles/pictures.css";
@@ -68,6 +68,7 @@ export function FlowGraph() {
       </Tip>
       <div class="row foot">
         {found && <LineLegend {...found} />}
+        {found && shown.feedForward && <NodeLegend />}
         <GraphHelp {...shown} />
       </div>
     </Card>
@@ -76,7 +77,7 @@ export function FlowGraph() {
 
 function exporterOf(
   report: Report,
-  { kind, from, input, layer }: ShownGraph,
+  { kind, from, input, layer, feedForward }: ShownGraph,
   { arcs, pair }: Found,
   svg: RefObject<SVGSVGElement>,
 ): Exporter {
@@ -97,8 +98,14 @@ function exporterOf(
     rows() {
       const cut = new Set(pair?.cut.map(keyOf));
       return {
-        columns: ["layer", "from", "to", columnOf(kind), "in_minimum_cut"],
-        rows: arcs.map((arc) => [arc.layer, arc.from, arc.to, arc.weight, cut.has(keyOf(arc))]),
+        columns: [
+          ...["layer", "from", "to", columnOf(kind), "in_minimum_cut"],
+          ...(feedForward ? ["feed_forward_of_from"] : []),
+        ],
+        rows: arcs.map((arc) => [
+          ...[arc.layer, arc.from, arc.to, arc.weight, cut.has(keyOf(arc))],
+          ...(feedForward ? [feedForward(arc.layer, arc.from)] : []),
+        ]),
       };
     },
   };
@@ -146,6 +153,24 @@ function LineLegend({ strongest, kind }: Pick<Found, "strongest" | "kind">) {
           </Fragment>
         );
       })}
+    </div>
+  );
+}
+
+/** The sizes of nodes, where they are shares of relevance that goes through a feed-forward net. */
+function NodeLegend() {
+  const side = 2 * radius(1) + 2;
+  return (
+    <div class="legend" role="group" aria-label="Sizes of nodes" id="node-legend">
+      {[0, 0.25, 1].map((share) => (
+        <Fragment key={share}>
+          <svg width={side} height={side} viewBox={`0 0 ${side} ${side}`} aria-hidden="true">
+            <circle class="node" cx={side / 2} cy={side / 2} r={radius(share)} />
+          </svg>
+          <span>{percentage(share)}</span>
+        </Fragment>
+      ))}
+      <span>of a node’s relevance goes through the layer’s feed-forward net, the rest past it</span>
     </div>
   );
 }
@@ -242,7 +267,7 @@ function GraphTools({ input, noFlow }: Pick<ShownGraph, "input" | "noFlow">) {
 }
 
 /** How much of the output token's rollout, or of the flow, passes the node pointed at. */
-function GraphTip({ found, layer, token: output }: ShownGraph) {
+function GraphTip({ found, layer, token: output, feedForward }: ShownGraph) {
   const viewer = useViewer();
   const at = viewer.state.pointed.value;
   if (at?.view !== "graph" || at.layer === undefined || !found?.masses) return null;
@@ -252,6 +277,12 @@ function GraphTip({ found, layer, token: output }: ShownGraph) {
       <b>{percentage(found.masses[layer - at.layer]?.[at.input] ?? 0)}</b> of{" "}
       {found.pair ? "the flow" : <>the rollout of {name(output)}</>} passes through {name(at.input)}{" "}
       {at.layer === 0 ? "at the input" : `after layer ${at.layer}`}
+      {feedForward && at.layer > 0 && (
+        <>
+          ; <b>{percentage(feedForward(at.layer, at.input))}</b> of its relevance goes through the feed-forward net
+          there
+        </>
+      )}
     </>
   );
 }

@@ -68,7 +68,35 @@ export function graphLayout({ n, layers, layer, toLayer }: Extent, labelWidth: n
   };
 }
 
-const radius = (mass: number) => unit() * (2 + 7 * Math.sqrt(Math.min(1, mass)));
+/** A node's, by a share from 0 to 1. */
+export const radius = (share: number) => unit() * (2 + 7 * Math.sqrt(Math.min(1, share)));
+
+/** A share of what passes that is too small to be drawn as such. */
+const LITTLE = 0.002;
+/** The share that a node of the input has the size of, which has no feed-forward net. */
+const AT_INPUT = 0.1;
+
+/**
+ * The share that sizes a node: of what passes it or, over relevance, what of that goes through the feed-forward net. The
+ * latter says nothing of how much that is, so nodes beside the lines are small.
+ */
+const sizeOf = (
+  { feedForward }: ShownGraph,
+  lined: ReadonlySet<string>,
+  l: number,
+  i: number,
+  mass: number,
+): number => {
+  if (feedForward === null) return mass;
+  if (!lined.has(nodeKey(l, i))) return 0;
+  return l === 0 ? AT_INPUT : feedForward(l, i);
+};
+
+const nodeKey = (l: number, i: number) => `${l} ${i}`;
+
+/** The nodes where lines begin or end. */
+const linedBy = (arcs: readonly Arc[]): ReadonlySet<string> =>
+  new Set(arcs.flatMap(({ layer, from, to }) => [nodeKey(layer, from), nodeKey(layer - 1, to)]));
 
 export interface Stroke {
   width: number;
@@ -101,7 +129,8 @@ export function GraphPicture({ shown, layout, labels, svg, box, width }: GraphPi
   const { x, y, size, named, locate } = layout;
   const { pair = null, arcs = [] } = found ?? {};
   const bands = useMemo(() => (pair ? cutBands(pair) : []), [pair]);
-  const begins = useMemo(() => new Set(pair?.cut.map((arc) => `${arc.layer} ${arc.from}`)), [pair]);
+  const begins = useMemo(() => new Set(pair?.cut.map((arc) => nodeKey(arc.layer, arc.from))), [pair]);
+  const lined = useMemo(() => linedBy(arcs), [found]);
   const massAt = (l: number, i: number) => (found?.masses ? (found.masses[layer - l]?.[i] ?? 0) : 0.1);
 
   const point = (i: number, l: number) => {
@@ -152,9 +181,9 @@ export function GraphPicture({ shown, layout, labels, svg, box, width }: GraphPi
           return <ArcLine key={keyOf(arc)} {...{ arc, x, y }} {...look} value={arc.weight} />;
         })}
       </g>
-      {!named && found && <Nodes {...{ n, layer, toLayer, x, y }} masses={found.masses} />}
+      {!named && found && <Nodes {...{ n, shown, lined, x, y }} masses={found.masses} />}
       {Array.from({ length: layer - toLayer + 1 }, (_, at) => (
-        <LayerRow key={layer - at} l={layer - at} {...{ shown, layout, labels, massAt, begins }} />
+        <LayerRow key={layer - at} l={layer - at} {...{ shown, layout, labels, massAt, begins, lined }} />
       ))}
       {bands.length > 0 && <Cut bands={bands} x={x} y={y} width={size.width} />}
       <Traced arcs={arcs} kind={kind} {...{ x, y, toLayer }} />
@@ -183,10 +212,12 @@ interface LayerRowProps extends PartProps {
   massAt(layer: number, token: number): number;
   /** the nodes that arcs of the minimum cut start at */
   begins: ReadonlySet<string>;
+  /** the nodes where lines begin or end */
+  lined: ReadonlySet<string>;
 }
 
 /** A layer's name and nodes; if there are too many, only those of the tokens chosen. */
-function LayerRow({ l, shown, layout: { x, y, left, named }, labels, massAt, begins }: LayerRowProps) {
+function LayerRow({ l, shown, layout: { x, y, left, named }, labels, massAt, begins, lined }: LayerRowProps) {
   const { kind, token, layer, toLayer, input, allows } = shown;
   const top = l === layer;
   const flowsHere = kind === "flow" && l === toLayer;
@@ -205,9 +236,9 @@ function LayerRow({ l, shown, layout: { x, y, left, named }, labels, massAt, beg
               key={i}
               cx={x(i)}
               cy={y(l)}
-              r={sink ? 6 : radius(mass).toFixed(2)}
-              class={classes("node", chosen && "chosen", sink && "sink", begins.has(`${l} ${i}`) && "begins")}
-              fill-opacity={mass > 0.002 || chosen ? (kind === "flow" || allows(i) ? 1 : 0.3) : 0.25}
+              r={sink ? 6 : radius(sizeOf(shown, lined, l, i, mass)).toFixed(2)}
+              class={classes("node", chosen && "chosen", sink && "sink", begins.has(nodeKey(l, i)) && "begins")}
+              fill-opacity={mass > LITTLE || chosen ? (kind === "flow" || allows(i) ? 1 : 0.3) : 0.25}
             />
           );
         })}
@@ -262,20 +293,21 @@ const ArcLine = ({ arc, x, y, width, opacity, value }: ArcLineProps) => (
 
 interface NodesProps extends Places {
   n: number;
-  layer: number;
-  toLayer: number;
+  shown: ShownGraph;
+  lined: ReadonlySet<string>;
   masses: Float64Array[] | null;
 }
 
 /** Nodes of many tokens; those with little mass are combined into one line. */
-function Nodes({ n, layer, toLayer, masses, x, y }: NodesProps) {
+function Nodes({ n, shown, lined, masses, x, y }: NodesProps) {
+  const { layer, toLayer } = shown;
   let lines = "";
   let nodes = "";
   for (let l = layer; l >= toLayer; --l) {
     lines += `M${x(-0.5)} ${y(l)}H${x(n - 0.5)}`;
     for (const [i, mass] of masses?.[layer - l]?.entries() ?? []) {
-      if (mass <= 0.002) continue;
-      const r = radius(mass);
+      if (mass <= LITTLE) continue;
+      const r = radius(sizeOf(shown, lined, l, i, mass));
       nodes += `M${(x(i) - r).toFixed(1)} ${y(l)}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`;
     }
   }

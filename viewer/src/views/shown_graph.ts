@@ -7,6 +7,7 @@ import { arcsRule, mixedRow, residualRule } from "../compute/recompute";
 import type { Work } from "../compute/slices";
 import { useViewer, type Viewer } from "../context";
 import { MAX_ARCS, WEAKEST_ARC, type ArcKind } from "../figures";
+import { feedForwardOf } from "../report/feed_forward";
 import type { Report } from "../report/report";
 import { ALL_ARCS, type GraphKind } from "../state";
 import { useFound } from "./picture";
@@ -42,6 +43,8 @@ export interface ShownGraph {
   never: boolean;
   /** why there is no maximum flow; null: there is one */
   noFlow: string | null;
+  /** what goes through each node's feed-forward net, if nodes are sized by that; null: by what passes them */
+  feedForward: ((layer: number, token: number) => number) | null;
 }
 
 /** The quantity that lines show; a flow is a share, too. */
@@ -127,5 +130,8 @@ export function useShownGraph(): ShownGraph {
     cheap,
   );
   const current = found?.kind === kind ? found : null;
-  return { kind, token, input, from, layer, toLayer, floor, allows, found: current, busy, missing, never, noFlow };
+  const shares = useMemo(() => feedForwardOf(report), [report]);
+  const feedForward = kind === "flow" ? null : shares;
+  const shown = { kind, token, input, from, layer, toLayer, floor, allows, found: current, feedForward };
+  return { ...shown, busy, missing, never, noFlow };
 }

@@ -31,7 +31,7 @@ import {
   until,
   value,
 } from "./page";
-import { embeddedOf, Numbers, precisionOf, reportOf, withWords } from "./samples";
+import { arrayOf, embeddedOf, Numbers, precisionOf, reportOf, withWords } from "./samples";
 
 const short = () => new Numbers(reportOf("", "short"));
 const ranked = () => tokens("#rank tbody tr");
@@ -125,6 +125,27 @@ describe("cards", () => {
     expect(new Set(all("#graph line").map((line) => line.getAttribute("x1"))).size).toBe(1);
     await fill("#layer", 5);
     expect(all("#graph circle").length).toBe(7 * 8);
+  });
+
+  test("over relevance, the graph's nodes are sized by what goes through the feed-forward nets", async () => {
+    const { report } = short();
+    const radii = () => all("#graph circle").map((circle) => Number(circle.getAttribute("r")));
+    await openWhole(report);
+    await click('input[name="graph-kind"][value="share"]');
+    const before = radii();
+    expect(has("#node-legend")).toBe(false);
+    // All of layer 3, and nothing of the others.
+    const [layers, n] = [6, 8];
+    const shares = Array.from({ length: layers * n }, (_, at) => (Math.floor(at / n) === 2 ? 1 : 0));
+    const feed_forward = arrayOf([layers, n], shares);
+    await openWhole({ ...report, arrays: { ...report.arrays, feed_forward } });
+    await click('input[name="graph-kind"][value="share"]');
+    expect(has("#node-legend")).toBe(true);
+    const row = (layer: number) => radii().slice((layers - layer) * n, (layers - layer + 1) * n);
+    expect([Math.max(...row(3)), Math.max(...row(4)), Math.max(...row(2))]).toEqual([9, 2, 2]);
+    // A maximum flow has sizes of its own.
+    await click('input[name="graph-kind"][value="flow"]');
+    expect([has("#node-legend"), before.length]).toEqual([false, radii().length]);
   });
 
   test.each(["referents", "referents-pieces"])("weights on the referents are those of the report: %s", async (name) => {
