@@ -12,6 +12,7 @@
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/analysis/tasks/text_task.h"

@@ -8,6 +8,7 @@
 #include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/attribution/note.h"
