@@ -254,15 +254,6 @@ TokenGroups fill_arrays(Report& report, AttentionSource& source, const Attention
 
 }  // namespace
 
-void keep_attention_row(Report& report, const std::vector<double>& row, const TokenGroups& positions) {
-  if (row.empty()) return;
-  Tensor<double> values({1, positions.size()});
-  for (std::size_t j = 0; j < positions.size(); ++j) {
-    for (const std::size_t position : positions[j]) values(0, j) += row[position];
-  }
-  report.attention_rollout = std::move(values);
-}
-
 TokenGroups merge_words(Report& report, std::size_t& output) {
   TokenGroups groups = word_groups(report.input.tokens);
   std::vector<InputToken> words;

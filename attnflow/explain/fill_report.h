@@ -49,10 +49,6 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
 void fill_report_of_rows(Report& report, AttentionSource&& source, const ReportQuestion& question,
                          const ExplainOptions& options, const std::vector<double>& on_first = {});
 
-// Keeps a row of rollout over attention, [position], as Report::attention_rollout: summed over each token's positions.
-// Nothing for an empty row.
-void keep_attention_row(Report& report, const std::vector<double>& row, const TokenGroups& positions);
-
 // Throws Error(kUsage) for a model that is not a decoder, and for options that need whole matrices (discard, mixings
 // other than attention); Error(kOther) if flow needs more memory than available, or than options.max_memory.
 void check_replay_options(const ExplainOptions& options, const ReportModel& model, std::size_t tokens);

@@ -16,7 +16,7 @@ from typing import Any
 
 from attnflow import _core
 from attnflow.anatomy import FoundOnce, layers_found
-from attnflow.capture import capture_with, has_sinks, shape_alone, text_config
+from attnflow.capture import capture_with, has_sinks, shape_alone, stack_layers, text_config
 from attnflow.edges import Run, Watch
 from attnflow.errors import Error, unsupported
 from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_number
@@ -80,7 +80,7 @@ def layer_count(model: Any) -> int:
     if is_encoder_decoder(model):
         encoder, decoder = declared_layers(model)
         return (encoder or 0) + 2 * (decoder or 0)
-    return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers") or 1
+    return stack_layers(model) or 1
 
 
 class OtherFacts(Exception):

@@ -101,8 +101,11 @@ def _one_stack(names: Sequence[str]) -> bool:
 
 def _layers_of(model: Any) -> int | None:
     """The declared number of attention layers; None if undeclared, or if they are no stack: randomly ordered patches."""
-    if model.config.model_type == "vit_mae":
-        return None
+    return None if model.config.model_type == "vit_mae" else stack_layers(model)
+
+
+def stack_layers(model: Any) -> int | None:
+    """The declared number of layers."""
     return whole_number([text_config(model)], "num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 

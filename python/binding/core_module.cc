@@ -134,11 +134,6 @@ void note_rows(const ExplainOptions& options, const ZeroRows& zeros, Report& rep
   note_zero_rows(zeros, report.notes);
 }
 
-CheckWhen check_when(const std::string& name) {
-  if (name == "always") return CheckWhen::kAlways;
-  return name == "never" ? CheckWhen::kNever : CheckWhen::kIfCheap;
-}
-
 // Runs `work`, which asks the loaded model, without the interpreter's lock; its options get progress and Ctrl-C.
 template <typename Options>
 void run_model(const nb::object& backend, Options& options, const std::function<void(const PythonBackend&)>& work,
@@ -156,7 +151,7 @@ void run_model(const nb::object& backend, Options& options, const std::function<
 Report explain_model(const nb::object& backend, const OptionDict& given, const std::string& check,
                      const std::optional<Progress>& progress) {
   ExplainOptions options = read_model_options(given);
-  options.check = check_when(check);
+  from_value(check, options.check);
   const PythonCodec codec(backend);
   Report report;
   run_model(
@@ -175,7 +170,7 @@ Report explain_model(const nb::object& backend, const OptionDict& given, const s
 Report explain_picture(const nb::object& backend, const OptionDict& given, const std::string& check,
                        const std::optional<Progress>& progress) {
   ExplainOptions options = read_model_options(given);
-  options.check = check_when(check);
+  from_value(check, options.check);
   using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
   const auto pixels = nb::cast<Bytes>(backend.attr("pixels"));
   const Shape shape = {pixels.shape(0), pixels.shape(1), pixels.shape(2)};

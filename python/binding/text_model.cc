@@ -469,56 +469,22 @@ void PythonDecoder::rewind(std::size_t length) {
   ids_.resize(length);
 }
 
-namespace {
-
-// Passes on only the rows of new tokens.
-class NewRowsSink : public AttentionSink {
- public:
-  NewRowsSink(AttentionSink& sink, std::size_t begin) : sink_(sink), begin_(begin) {}
-  void layer(std::size_t layer, std::size_t /*query_begin*/, TensorView<const float> attention) override {
-    const std::size_t heads = attention.extent(0);
-    const std::size_t n = attention.extent(1);
-    Tensor<float> rows({heads, n - begin_, n});
-    for (std::size_t h = 0; h < heads; ++h) {
-      std::copy_n(attention.data() + (h * n + begin_) * n, (n - begin_) * n, rows.data() + h * (n - begin_) * n);
-    }
-    sink_.layer(layer, begin_, std::as_const(rows).view());
-  }
-
- private:
-  AttentionSink& sink_;
-  std::size_t begin_;
-};
-
-}  // namespace
-
 Tensor<float> PythonDecoder::append(std::span<const std::int64_t> ids, AttentionSink* sink,
                                     const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Cancelled();
-  if (ids_.empty()) {
-    Tensor<float> logits = append_each(ids, ids.size() - 1, sink, stop);
-    return {Shape{logits.size()}, {logits.span().begin(), logits.span().end()}};
-  }
-  const std::size_t begin = ids_.size();
-  if (sink != nullptr && sink->wants_terms()) {
-    throw Error(ErrorKind::kUnsupportedModel, "expected the tokens of a text at once, found them one by one");
-  }
-  ids_.insert(ids_.end(), ids.begin(), ids.end());
-  std::optional<NewRowsSink> rows;
-  if (sink != nullptr) rows.emplace(*sink, begin);
-  const ModelOutput output =
-      run({.ids = ids_, .type_ids = {}}, rows ? &*rows : nullptr, {.logit_positions = {ids_.size() - 1}});
-  return {Shape{output.logits.size()}, {output.logits.span().begin(), output.logits.span().end()}};
+  const Tensor<float> logits = append_each(ids, ids.size() - 1, sink, stop);
+  return {Shape{logits.size()}, {logits.span().begin(), logits.span().end()}};
 }
 
 Tensor<float> PythonDecoder::append_each(std::span<const std::int64_t> ids, std::size_t first, AttentionSink* sink,
                                          const std::stop_token& stop) {
-  if (!ids_.empty()) return Decoder::append_each(ids, first, sink, stop);
+  if (!ids_.empty()) {
+    throw Error(ErrorKind::kUnsupportedModel, "expected the tokens of a text at once, found them one by one");
+  }
   if (stop.stop_requested()) throw Cancelled();
   ids_.assign(ids.begin(), ids.end());
   RunOptions options;
   for (std::size_t position = first; position < ids.size(); ++position) options.logit_positions.push_back(position);
-  return run({.ids = ids_, .type_ids = {}}, sink, options).logits;
+  return this->run({.ids = ids_, .type_ids = {}}, sink, options).logits;
 }
 
 std::unique_ptr<AttentionReplay> PythonDecoder::run_for_replay(std::span<const std::int64_t> /*ids*/,

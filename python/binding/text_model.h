@@ -138,7 +138,7 @@ class PythonVisionModel : public PythonModel<VisionModel, PixelInput> {
   std::vector<Tensor<float>> classify(std::span<const PixelInput> inputs, const BatchOptions& options) override;
 };
 
-// Reads a whole sequence at each append(): it has no cache.
+// Reads a whole sequence at once, to explain a text that is already written: it has no cache.
 class PythonDecoder : public PythonText<Decoder> {
  public:
   using PythonText::PythonText;
@@ -147,8 +147,8 @@ class PythonDecoder : public PythonText<Decoder> {
   void clear() override { ids_.clear(); }
   void rewind(std::size_t length) override;
   void reserve(std::size_t /*tokens*/) override {}
+  // Both to an empty sequence only.
   Tensor<float> append(std::span<const std::int64_t> ids, AttentionSink* sink, const std::stop_token& stop) override;
-  // To an empty sequence only.
   Tensor<float> append_each(std::span<const std::int64_t> ids, std::size_t first, AttentionSink* sink,
                             const std::stop_token& stop) override;
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> ids, Tensor<float>* logits,

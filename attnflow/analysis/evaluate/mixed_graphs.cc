@@ -55,31 +55,19 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
                       const MixedGraphsQuestionOf<Input>& question) {
   const ModelInfo& info = model.info();
   const std::size_t in_chunks = tokens_in_chunks(info, question.input);
-  std::vector<std::unique_ptr<GraphSink>> attention(choices.size());
-  std::vector<std::unique_ptr<ContributionGraphSink>> contributions(choices.size());
-  std::vector<std::unique_ptr<GraphOfGradientsSink>> gradients(choices.size());
+  std::vector<MixingGraph> graphs;
   std::vector<AttentionSink*> forward;
   std::map<BackwardRule, std::vector<AttentionGradientSink*>> back;
-  for (std::size_t c = 0; c < choices.size(); ++c) {
-    const ResolvedMixing mixing = mixing_of(choices[c], question.tokens, info.heads);
+  for (const Settings& choice : choices) {
+    const ResolvedMixing mixing = mixing_of(choice, question.tokens, info.heads);
     if (mixing.kind == Mixing::kAuto) {
       throw internal::usage_error("--mixing: expected a specific mixing, found auto");
     }
-    switch (mixing_info(mixing.kind).needs) {
-      case MixingNeeds::kAttention:
-        attention[c] = std::make_unique<GraphSink>(info.layers, mixing.mixing, in_chunks);
-        forward.push_back(attention[c].get());
-        break;
-      case MixingNeeds::kTerms:
-        contributions[c] =
-            std::make_unique<ContributionGraphSink>(info.layers, mixing.contributions(question.threads), in_chunks);
-        forward.push_back(contributions[c].get());
-        break;
-      case MixingNeeds::kGradients:
-      case MixingNeeds::kRelevance:
-        gradients[c] = gradients_sink(info.layers, mixing);
-        back[backward_rule(mixing.kind)].push_back(gradients[c].get());
-        break;
+    const MixingGraph& graph = graphs.emplace_back(info.layers, mixing, in_chunks, question.threads);
+    if (graph.forward() != nullptr) {
+      forward.push_back(graph.forward());
+    } else {
+      back[graph.rule()].push_back(graph.backward());
     }
   }
   MixedGraphs result;
@@ -92,11 +80,7 @@ MixedGraphs graphs_of(ModelType& model, std::span<const Settings> choices,
         rule == BackwardRule::kGradient && question.gradient_target ? *question.gradient_target : question.target;
     gradients_of(model).attention_gradients(question.input, target, together, rule);
   }
-  for (std::size_t c = 0; c < choices.size(); ++c) {
-    result.graphs.push_back(attention[c]       ? attention[c]->take()
-                            : contributions[c] ? contributions[c]->take()
-                                               : gradients[c]->take());
-  }
+  for (MixingGraph& graph : graphs) result.graphs.push_back(graph.take());
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/analysis/tasks/text_task.h"
@@ -99,21 +100,14 @@ Report begin_text(const Encoding& encoding, const std::string& text, const std::
 // One explanation: the question, and the parts of the report that follow the model's run.
 class TextExplanation {
  public:
-  TextExplanation(TextModel& model, const TextCodec& codec, const TextInput& input, const ExplainOptions& options,
-                  TextTask& task, std::size_t reading, ReportQuestion question, Report& report)
-      : model_(model),
-        codec_(codec),
-        input_(input),
-        options_(options),
-        task_(task),
-        reading_(reading),
-        question_(std::move(question)),
-        report_(report),
-        explains_(options.settings.explains_prediction()),
-        wants_check_(options.check == CheckWhen::kAlways ||
-                     (options.check == CheckWhen::kIfCheap && !options.only_output_token)) {
+  // `text` and `task` outlive it.
+  TextExplanation(const TextQuestionAsked& text, TextTask& task, ReportQuestion question)
+      : text_(text), task_(task), question_(std::move(question)) {
+    const ExplainOptions& options = text.options;
+    wants_check_ =
+        options.check == CheckWhen::kAlways || (options.check == CheckWhen::kIfCheap && !options.only_output_token);
     // As long as they are tokens: words may be merged.
-    const std::vector<InputToken>& tokens = report.input.tokens;
+    const std::vector<InputToken>& tokens = text.report.input.tokens;
     groups_ = options.settings.words ? word_groups(tokens) : single_tokens(tokens.size());
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       if (!tokens[t].special && !task.is_predicted(t)) content_.push_back(t);
@@ -122,75 +116,67 @@ class TextExplanation {
 
   // Decides on the output token and what is asked of the model, which may run for it.
   void resolve() {
-    if (explains_) asked_ = task_.ask();
+    if (text_.explains) asked_ = task_.ask();
     std::size_t& output = question_.settings.output_token;
-    if (!options_.settings.output_token.is_named()) output = task_.output_token(output, asked_);
+    if (!text_.options.settings.output_token.is_named()) output = task_.output_token(output, asked_);
     question_.pooled = task_.is_pooled();
     run_.logit_positions = task_.logit_positions(output);
-    checks_ = wants_check_ && !explains_ && task_.ends_in(output);
+    checks_ = wants_check_ && !text_.explains && task_.ends_in(output);
     if (checks_) asked_ = task_.ask();
   }
 
   // For a decoder without its matrices.
   void fill_row() {
-    const ModelInfo& info = model_.info();
-    if (explains_ && shown() != reading_) {
+    const ModelInfo& info = text_.model.info();
+    if (text_.explains && shown() != text_.reading) {
       throw internal::usage_error(
           "--only-output-token: when a prediction is explained, expected the output token at which it is made ({}), "
           "found token {}; remove --only-output-token",
-          reading_, shown());
+          text_.reading, shown());
     }
-    check_replay_options(options_, report_.model, input_.ids.size());
+    check_replay_options(text_.options, text_.report.model, text_.input.ids.size());
     const bool predicts_next = info.head == ModelHead::kCausalLm;
     const bool predicts = predicts_next || info.head == ModelHead::kClassification;
     Tensor<float> logits;
-    const std::unique_ptr<AttentionReplay> replay = model_.decoder()->run_for_replay(
-        input_.ids, predicts ? &logits : nullptr, options_.stop_token, options_.reading);
+    const std::unique_ptr<AttentionReplay> replay = text_.model.decoder()->run_for_replay(
+        text_.input.ids, predicts ? &logits : nullptr, text_.options.stop_token, text_.options.reading);
     if (predicts_next) logits = Tensor<float>({1, logits.size()}, {logits.span().begin(), logits.span().end()});
     take({std::move(logits)});
-    fill_report_of_rows(report_, ReplaySource(*replay, question_.settings.mixing), question_, options_);
+    fill_report_of_rows(text_.report, ReplaySource(*replay, question_.settings.mixing), question_, text_.options);
     add_scores();
   }
 
   void fill() {
-    const ModelInfo& info = model_.info();
-    const std::size_t n = input_.ids.size();
+    const ModelInfo& info = text_.model.info();
+    const std::size_t n = text_.input.ids.size();
     std::optional<RunningLayers> running;
-    if (!question_.pooled) running = running_layers(options_, info.layers);
+    if (!question_.pooled) running = running_layers(text_.options, info.layers);
     if (running) {
-      StopSink stoppable({&*running}, options_.stop_token, PassProgress(options_.reading, info.layers, n));
-      take(model_.run(input_, &stoppable, run_));
-      fill_report_of_rows(report_, running->source(), question_, options_, running->on_first(shown()));
+      StopSink stoppable({&*running}, text_.options.stop_token, PassProgress(text_.options.reading, info.layers, n));
+      take(text_.model.run(text_.input, &stoppable, run_));
+      fill_report_of_rows(text_.report, running->source(), question_, text_.options, running->on_first(shown()));
       add_scores();
       return;
     }
-    require_memory(report_bytes(report_, options_, n),
+    require_memory(report_bytes(text_.report, text_.options, n),
                    fmt::format("the matrices of {} layers between {} tokens", info.layers, n),
                    info.causal ? "A shorter text, fewer --layers, or --only-output-token needs less"
                                : "A shorter text or fewer --layers needs less",
-                   options_.max_memory);
-    ModelGraph made = model_graph(model_, input_,
+                   text_.options.max_memory);
+    ModelGraph made = model_graph(text_.model, text_.input,
                                   {.mixing = question_.settings,
-                                   .keep_attention = options_.keep_attention,
+                                   .options = text_.options,
                                    .beside = attention_beside(),
                                    .tokens = n,
                                    .in_chunks = info.causal,
-                                   .threads = options_.threads,
-                                   .stop_token = options_.stop_token,
-                                   .run = run_,
-                                   .reading = options_.reading,
-                                   .phases = options_.phases},
+                                   .run = run_},
                                   [&](const ModelOutput& found) {
                                     take(found);
-                                    return explains_ ? std::optional(explained_) : std::nullopt;
+                                    return text_.explains ? std::optional(explained_) : std::nullopt;
                                   });
-    report_.attention = std::move(made.attention);
     TokenGroups inputs = groups_;
     if (question_.pooled) inputs.emplace_back();  // the mean, which has no weight as an input
-    keep_attention_row(report_, made.attention_row, inputs);
-    report_.feed_forward = feed_forward_shares(made.feed_forward, inputs);
-    note_negative_share(report_.notes, made.negative_share, report_.target);
-    fill_report(report_, GraphSource(std::move(made.graph), info.causal), question_, options_);
+    fill_report_of_model(text_.report, std::move(made), inputs, question_, text_.options);
     add_scores();
   }
 
@@ -200,9 +186,9 @@ class TextExplanation {
   // The row of the output token, of its word, or of the mean of all tokens.
   DescendingQuestion attention_beside() const {
     DescendingQuestion beside{
-        .tokens = {}, .top = question_.settings.layers.back(), .start_layer = options_.settings.start_layer};
+        .tokens = {}, .top = question_.settings.layers.back(), .start_layer = text_.options.settings.start_layer};
     if (question_.pooled) {
-      beside.tokens.resize(input_.ids.size());
+      beside.tokens.resize(text_.input.ids.size());
       std::iota(beside.tokens.begin(), beside.tokens.end(), std::size_t{0});
       return beside;
     }
@@ -216,46 +202,41 @@ class TextExplanation {
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   void take(const ModelOutput& output) {
     task_.add_predictions(output, shown());
-    if (!explains_ && !checks_) return require_check(options_.check, report_, model_.info(), shown(), reading_);
+    if (!text_.explains && !checks_)
+      return require_check(text_.options.check, text_.report, text_.model.info(), shown(), text_.reading);
     const ReportTarget target = task_.target(asked_, output, shown());
     explained_ = task_.score(target);
     // Also where other tokens are blanked, or by padding.
-    const ModelInfo& info = model_.info();
+    const ModelInfo& info = text_.model.info();
     if (info.head == ModelHead::kClassification && info.causal) explained_.position = run_.logit_positions.front();
-    if (explains_) report_.target = target;
-    if (!explains_ || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);
+    if (text_.explains) text_.report.target = target;
+    if (!text_.explains || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);
   }
 
   // Called once the report holds the methods that aggregate.
   void add_scores() {
-    if (!explains_ && !checks_) return;
-    const std::optional<BlankToken> blank = blank_token_for(options_.settings, codec_, model_.info());
-    TextQuestion methods = text_question(model_, input_, explained_, groups_, blank);
+    if (!text_.explains && !checks_) return;
+    const std::optional<BlankToken> blank = blank_token_for(text_.options.settings, text_.codec, text_.model.info());
+    TextQuestion methods = text_question(text_.model, text_.input, explained_, groups_, blank);
     methods.content = content_;
     methods.quantity = quantity_;
-    methods.steps = options_.integration_steps;
-    methods.threads = options_.threads;
-    methods.is_explained = explains_ || explained_.kind == ScoreTarget::Kind::kCosine;
-    methods.check = wants_check_ ? options_.check : CheckWhen::kNever;
-    methods.codec = &codec_;
-    methods.replacements = options_.check_replacements;
-    methods.phases = options_.phases;
-    methods.stop_token = options_.stop_token;
-    score_methods(report_, methods);
+    methods.steps = text_.options.integration_steps;
+    methods.threads = text_.options.threads;
+    methods.is_explained = text_.explains || explained_.kind == ScoreTarget::Kind::kCosine;
+    methods.check = wants_check_ ? text_.options.check : CheckWhen::kNever;
+    methods.codec = &text_.codec;
+    methods.replacements = text_.options.check_replacements;
+    methods.phases = text_.options.phases;
+    methods.stop_token = text_.options.stop_token;
+    score_methods(text_.report, methods);
   }
 
-  TextModel& model_;
-  const TextCodec& codec_;
-  const TextInput& input_;
-  const ExplainOptions& options_;
+  const TextQuestionAsked& text_;
   TextTask& task_;
-  std::size_t reading_;  // where a decoder predicts for the whole text
   ReportQuestion question_;
-  Report& report_;
   TokenGroups groups_;
   std::vector<std::size_t> content_;  // tokens that are blanked in the blank input
-  bool explains_;
-  bool wants_check_;
+  bool wants_check_ = false;
   bool checks_ = false;  // maps of attention against the prediction that they end in
   AskedTarget asked_;
   RunOptions run_;
@@ -280,14 +261,15 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   // Finds everything that can be wrong with the options before the model runs.
   check_methods(options.settings, model, options.integration_steps);
   const TextInput input = model_input(tokenizer, info, read, options.blank, report.notes);
-  const std::unique_ptr<TextTask> task = text_task({.model = model,
-                                                    .codec = tokenizer,
-                                                    .given = read,
-                                                    .input = input,
-                                                    .options = options,
-                                                    .report = report,
-                                                    .reading = reading,
-                                                    .explains = options.settings.explains_prediction()});
+  const TextQuestionAsked asked{.model = model,
+                                .codec = tokenizer,
+                                .given = read,
+                                .input = input,
+                                .options = options,
+                                .report = report,
+                                .reading = reading,
+                                .explains = options.settings.explains_prediction()};
+  const std::unique_ptr<TextTask> task = text_task(asked);
   ReportQuestion question = resolve_question(report, options);
   report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
@@ -295,7 +277,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
     report.notes.emplace_back(NoteCode::kReferentsPossible);
   }
   task->check();
-  TextExplanation explanation(model, tokenizer, input, options, *task, reading, std::move(question), report);
+  TextExplanation explanation(asked, *task, std::move(question));
   explanation.resolve();
   if (replays) {
     explanation.fill_row();

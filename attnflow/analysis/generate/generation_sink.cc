@@ -125,27 +125,26 @@ std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::siz
 std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
     const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes) {
-  std::vector<std::unique_ptr<GraphOfGradientsSink>> graphs;
+  std::vector<MixingGraph> graphs;
   std::vector<AttentionGradientSink*> sinks;
   std::vector<ScoreTarget> scores;
   for (const ReportTarget& target : targets) {
     const std::size_t seen = target.position.value() + 1;
     ResolvedMixing own = mixing;
     std::erase_if(own.mixing.mask_columns, [seen](std::size_t column) { return column >= seen; });
-    graphs.push_back(gradients_sink(model.info().layers, own));
-    sinks.push_back(graphs.back().get());
+    sinks.push_back(graphs.emplace_back(model.info().layers, own).backward());
     scores.push_back(score_target(target));
   }
   const TextInput input = TextInput{ids, {}}.up_to(targets.back().position.value());
   if (parallel.progress) parallel.progress(0, targets.size());
   gradients_of(model).attention_gradients_of_each(
       input, scores, sinks,
-      {.rule = backward_rule(mixing.kind), .progress = parallel.progress, .stop_token = parallel.stop_token});
+      {.rule = graphs.front().rule(), .progress = parallel.progress, .stop_token = parallel.stop_token});
   std::vector<std::shared_ptr<AttentionSource>> sources;
   std::vector<std::optional<double>> shares;
-  for (const std::unique_ptr<GraphOfGradientsSink>& graph : graphs) {
-    shares.push_back(graph->negative_share());
-    sources.push_back(std::make_shared<GraphSource>(graph->take(), /*causal=*/true));
+  for (MixingGraph& graph : graphs) {
+    shares.push_back(graph.backward()->negative_share());
+    sources.push_back(std::make_shared<GraphSource>(graph.take(), /*causal=*/true));
   }
   // The mean over all tokens: either all have a share or none.
   std::optional<double> mean;

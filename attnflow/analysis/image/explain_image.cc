@@ -9,6 +9,7 @@
 #include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/image/patch_curves.h"
 #include "attnflow/analysis/methods/score_methods.h"
@@ -186,15 +187,11 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   std::optional<ReportTarget> predicted;
   ModelGraph made = model_graph(model, prepared.input,
                                 {.mixing = question.settings,
-                                 .keep_attention = options.keep_attention,
+                                 .options = options,
                                  .beside = {.tokens = {shown},
                                             .top = question.settings.layers.back(),
                                             .start_layer = options.settings.start_layer},
-                                 .tokens = n,
-                                 .threads = options.threads,
-                                 .stop_token = options.stop_token,
-                                 .reading = options.reading,
-                                 .phases = options.phases},
+                                 .tokens = n},
                                 [&](const ModelOutput& output) {
                                   add_prediction(report, info, output, options);
                                   if (!explains && !checks) {
@@ -205,11 +202,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
                                   if (explains) report.target = predicted;
                                   return std::optional(score_target(*predicted));
                                 });
-  report.attention = std::move(made.attention);
-  keep_attention_row(report, made.attention_row, single_tokens(n));
-  report.feed_forward = feed_forward_shares(made.feed_forward, single_tokens(n));
-  note_negative_share(report.notes, made.negative_share, report.target);
-  fill_report(report, GraphSource(std::move(made.graph), info.causal), question, options);
+  fill_report_of_model(report, std::move(made), single_tokens(n), question, options);
   if (predicted) add_scores(report, model, processor, prepared.input, *predicted, options);
   return report;
 }

@@ -232,7 +232,7 @@ class Text(PackageTest):
         self.assertIsNone(attnflow.explain(self.model, self.tokenizer, text, check=False).check)
         self.assertIsNotNone(attnflow.explain(self.model, self.tokenizer, text, check=True).check)
         pairs = transformers.BertForNextSentencePrediction(loaded("bert_base")[0].config).eval()
-        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model that predicts .* found BertForNext"):
+        with self.assertRaisesRegex(attnflow.Error, "check=True: expected a model that predicts .* found bert_base"):
             attnflow.explain(pairs, self.tokenizer, text, check=True)
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected a mask token in the text, .* found none"):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
