@@ -159,14 +159,14 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   TorchEncoderDecoder(const EncoderDecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         target_info_(weights.info),
-        never_(weights.config.never),
+        never_(weights.never),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
         tensors_(device_, internal::TensorSource::use_of(options)),
         encoder_(tensors_, weights.encoder),
         decoder_(tensors_, weights.decoder),
         threads_(resolve_threads(options.threads)),
-        cache_(weights.config.decoder, device_) {
+        cache_(weights.decoder.config, device_) {
     target_info_.max_tokens = info_.target->max_tokens;
   }
 
