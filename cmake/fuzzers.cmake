@@ -17,5 +17,5 @@ find_package(Boost 1.74 REQUIRED)
 attnflow_lone_fuzzer(http/http SOURCES http_message.cc request_guard.cc LIBRARIES Boost::headers)
 attnflow_lone_fuzzer(analysis/evaluate/csv SOURCES csv_reader.cc)
 attnflow_lone_fuzzer(
-  model/model_config SOURCES architecture.cc config_reader.cc decoder_architecture.cc decoder_config.cc
-  encoder_decoder_architecture.cc hub_cache.cc image_info.cc lora.cc model_config.cc rotary_settings.cc LIBRARIES attnflow_image attnflow_text)
+  model/model_config SOURCES architecture.cc config_reader.cc decoder_families.cc encoder_decoder_families.cc
+  encoder_families.cc hub_cache.cc image_info.cc lora.cc model_config.cc position_settings.cc rotary_settings.cc LIBRARIES attnflow_image attnflow_text)

@@ -40,7 +40,7 @@ void expect_unsupported(const Json& json, const std::vector<std::string>& words)
   expect_error(ErrorKind::kUnsupportedModel, words, [&] { parse(json); });
 }
 
-TEST(ModelConfig, RefusesTokensThatSeeThoseBehindThem) {
+TEST(DecoderConfig, RefusesTokensThatSeeThoseBehindThem) {
   for (const char* type : {"llama", "mistral", "qwen2"}) {
     expect_unsupported(with(of_type(type), "is_causal", false), {"is_causal is false", "later ones", "--attention"});
     expect_unsupported(with(of_type(type), "is_causal", nullptr), {"is_causal is null", "later ones"});
@@ -49,7 +49,7 @@ TEST(ModelConfig, RefusesTokensThatSeeThoseBehindThem) {
   expect_bad(with(llama(), "is_causal", "no"), {"is_causal", "true or false"});
 }
 
-TEST(ModelConfig, RefusesCodeOfItsOwn) {
+TEST(DecoderConfig, RefusesCodeOfItsOwn) {
   for (const char* name : {"LlamaEncoderModel", "LlamaBiModel", "OwnForCausalLM"}) {
     Json json = with(llama(), "architectures", {name});
     EXPECT_NO_THROW(parse(with(json, "auto_map", Json::object())));
@@ -60,7 +60,7 @@ TEST(ModelConfig, RefusesCodeOfItsOwn) {
                              "architectures", {"GPT2LMHeadModel"})));
 }
 
-TEST(ModelConfig, ReadsGpt2WithDefaults) {
+TEST(DecoderConfig, ReadsGpt2WithDefaults) {
   const ModelConfig config = parse(gpt2());
   EXPECT_EQ(config.architecture->model_type, "gpt2");
   EXPECT_EQ(config.layers, 3U);
@@ -82,7 +82,7 @@ TEST(ModelConfig, ReadsGpt2WithDefaults) {
   EXPECT_EQ(parse(with(gpt2(), "n_inner", nullptr)).intermediate, 96U);
 }
 
-TEST(ModelConfig, ReadsLlamaWithDefaults) {
+TEST(DecoderConfig, ReadsLlamaWithDefaults) {
   const ModelConfig config = parse(llama());
   EXPECT_EQ(config.heads, 6U);
   EXPECT_EQ(config.key_value_heads, 2U);
@@ -99,7 +99,7 @@ TEST(ModelConfig, ReadsLlamaWithDefaults) {
   EXPECT_EQ(parse(without(llama(), "num_key_value_heads")).key_value_heads, 6U);
 }
 
-TEST(ModelConfig, ReadsStatedSettings) {
+TEST(DecoderConfig, ReadsStatedSettings) {
   const ModelConfig config = parse(with(llama(), {{"head_dim", 10},
                                                   {"attention_bias", true},
                                                   {"mlp_bias", true},
@@ -118,7 +118,7 @@ TEST(ModelConfig, ReadsStatedSettings) {
   EXPECT_EQ(config.activation, Activation::kGelu);
 }
 
-TEST(ModelConfig, BiasesFollowTheArchitecture) {
+TEST(DecoderConfig, BiasesFollowTheArchitecture) {
   const ModelConfig qwen2 = parse(of_type("qwen2"));
   EXPECT_TRUE(qwen2.query_bias);
   EXPECT_FALSE(qwen2.attention_output_bias);
@@ -127,7 +127,7 @@ TEST(ModelConfig, BiasesFollowTheArchitecture) {
   EXPECT_FALSE(parse(with(of_type("mistral"), "attention_bias", true)).query_bias);
 }
 
-TEST(ModelConfig, RopeSettingsOfBothGenerations) {
+TEST(DecoderConfig, RopeSettingsOfBothGenerations) {
   for (const auto& [key, type] :
        {std::pair{"rope_scaling", "type"}, {"rope_scaling", "rope_type"}, {"rope_parameters", "rope_type"}}) {
     const Json json = with(with(llama(), "rope_theta", 500.0), key, Json{{type, "linear"}, {"factor", 4.0}});
@@ -141,7 +141,7 @@ TEST(ModelConfig, RopeSettingsOfBothGenerations) {
   EXPECT_EQ(parse(with(llama(), "rope_scaling", nullptr)).rotary.scaling, Scaling::kNone);
 }
 
-TEST(ModelConfig, RotaryFrequenciesFollowTheirDefinition) {
+TEST(DecoderConfig, RotaryFrequenciesFollowTheirDefinition) {
   RotaryConfig rotary;
   rotary.theta = 10000.0;
   const std::vector<float> plain = rotary.frequencies(64);
@@ -184,7 +184,7 @@ TEST(ModelConfig, RotaryFrequenciesFollowTheirDefinition) {
   for (const std::size_t count : seen) EXPECT_GT(count, 0U);
 }
 
-TEST(ModelConfig, RefusesRotationsThatItDoesNotCompute) {
+TEST(DecoderConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_unsupported(with(llama(), "rope_scaling", Json{{"rope_type", "mrope"}, {"factor", 2.0}}),
                      {"rope_type is \"mrope\"", "default, linear, llama3, yarn, longrope and dynamic"});
   const Json longrope = {{"type", "longrope"}, {"original_max_position_embeddings", 16}};
@@ -205,7 +205,7 @@ TEST(ModelConfig, RefusesRotationsThatItDoesNotCompute) {
   expect_bad(with(llama(), "rope_theta", 0.5), {"rope_theta"});
 }
 
-TEST(ModelConfig, AnglesOfLongTexts) {
+TEST(DecoderConfig, AnglesOfLongTexts) {
   // Angles change only beyond max_position_embeddings, where texts end.
   const RotaryConfig dynamic = parse(with(llama(), "rope_scaling", Json{{"type", "dynamic"}, {"factor", 2.0}})).rotary;
   EXPECT_EQ(dynamic.frequencies(4), RotaryConfig().frequencies(4));
@@ -236,7 +236,7 @@ TEST(ModelConfig, AnglesOfLongTexts) {
   EXPECT_DOUBLE_EQ(parse(with(llama(), "rope_scaling", with(yarn, "attention_factor", 2.0))).rotary.amplitude, 2.0);
 }
 
-TEST(ModelConfig, SlopesOfAlibi) {
+TEST(DecoderConfig, SlopesOfAlibi) {
   const std::vector<float> eight = alibi_slopes(8);
   for (std::size_t h = 0; h < 8; ++h) EXPECT_FLOAT_EQ(eight[h], std::ldexp(1.0F, -static_cast<int>(h) - 1));
   // For 6 heads, four slopes are those of 4 heads, and two are every other one of 8.
@@ -244,7 +244,7 @@ TEST(ModelConfig, SlopesOfAlibi) {
   EXPECT_EQ(alibi_slopes(6), six);
 }
 
-TEST(ModelConfig, LayersOfTwoKinds) {
+TEST(DecoderConfig, LayersOfTwoKinds) {
   using Windows = std::vector<std::size_t>;
   const Json gemma = with(of_type("gemma3_text"), "sliding_window", 5);
   EXPECT_EQ(parse(gemma).windows, (Windows{5, 5, 5}));  // every sixth layer sees all
@@ -282,7 +282,7 @@ TEST(ModelConfig, LayersOfTwoKinds) {
   expect_bad(with(neo, "attention_types", endless), {"attention_types", "[names, how often]"});
 }
 
-TEST(ModelConfig, OnlyLayersWithAWindowMayBeTurned) {
+TEST(DecoderConfig, OnlyLayersWithAWindowMayBeTurned) {
   const Json cohere2 = with(of_type("cohere2"), "sliding_window", 5);
   EXPECT_EQ(parse(cohere2).rotary_layers, (std::vector<bool>{true, true, true}));  // every fourth layer sees all
   EXPECT_EQ(parse(with(cohere2, "sliding_window_pattern", 2)).rotary_layers, (std::vector<bool>{true, false, true}));
@@ -290,7 +290,7 @@ TEST(ModelConfig, OnlyLayersWithAWindowMayBeTurned) {
   EXPECT_EQ(parse(named).rotary_layers, (std::vector<bool>{false, true, false}));
 }
 
-TEST(ModelConfig, HeadsNormsAndPositionsOfFalcon) {
+TEST(DecoderConfig, HeadsNormsAndPositionsOfFalcon) {
   const Json usual = {{"model_type", "falcon"}, {"hidden_size", 24},        {"num_hidden_layers", 3},
                       {"vocab_size", 77},       {"num_attention_heads", 6}, {"num_kv_heads", 2}};
   ModelConfig config = parse(usual);
@@ -317,7 +317,7 @@ TEST(ModelConfig, HeadsNormsAndPositionsOfFalcon) {
   expect_bad(with(usual, "multi_query", 1), {"multi_query", "true or false"});
 }
 
-TEST(ModelConfig, LogitsMayBeMultiplied) {
+TEST(DecoderConfig, LogitsMayBeMultiplied) {
   EXPECT_DOUBLE_EQ(parse(of_type("cohere")).logit_factor, 0.0625);
   EXPECT_DOUBLE_EQ(parse(with(of_type("cohere"), "logit_scale", 0.8)).logit_factor, 0.8);
   EXPECT_DOUBLE_EQ(parse(with(llama(), "logit_scale", 0.8)).logit_factor, 1.0);
@@ -325,7 +325,7 @@ TEST(ModelConfig, LogitsMayBeMultiplied) {
   expect_bad(with(of_type("cohere"), "logit_scale", 0), {"logit_scale"});
 }
 
-TEST(ModelConfig, CapsMayBeNull) {
+TEST(DecoderConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).score_cap, 50.0);
   EXPECT_DOUBLE_EQ(parse(of_type("gemma2")).logit_cap, 30.0);
   EXPECT_DOUBLE_EQ(parse(with(of_type("gemma2"), "attn_logit_softcapping", nullptr)).score_cap, 0.0);
@@ -334,7 +334,7 @@ TEST(ModelConfig, CapsMayBeNull) {
   EXPECT_DOUBLE_EQ(parse(with(of_type("gemma3_text"), "final_logit_softcapping", 5.0)).logit_cap, 5.0);
 }
 
-TEST(ModelConfig, SlidingWindows) {
+TEST(DecoderConfig, SlidingWindows) {
   using Windows = std::vector<std::size_t>;
   EXPECT_EQ(parse(of_type("mistral")).windows, (Windows{4096, 4096, 4096}));  // transformers' default
   EXPECT_EQ(parse(with(of_type("mistral"), "sliding_window", 5)).windows, (Windows{5, 5, 5}));
@@ -361,7 +361,7 @@ TEST(ModelConfig, SlidingWindows) {
   expect_unsupported(with(used, "layer_types", {sliding, full, "chunked_attention"}), {"chunked_attention"});
 }
 
-TEST(ModelConfig, ClassifiersOfTexts) {
+TEST(DecoderConfig, ClassifiersOfTexts) {
   const ModelConfig writer = parse(with(llama(), "pad_token_id", 3));
   EXPECT_FALSE(writer.classifies);
   EXPECT_FALSE(writer.padding);
@@ -383,7 +383,7 @@ TEST(ModelConfig, ClassifiersOfTexts) {
   expect_bad(with(json, "id2label", Json{{"1", "good"}}), {"id2label", "\"0\", \"1\""});
 }
 
-TEST(ModelConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
+TEST(DecoderConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
   for (const auto& [type, padding] : {std::pair<std::string, std::optional<std::int64_t>>{"llama", std::nullopt},
                                       {"gemma2", 0},
                                       {"olmo2", 1},
@@ -395,7 +395,7 @@ TEST(ModelConfig, TextsThatAreClassifiedEndBeforeTheClassesUsualPadding) {
   }
 }
 
-TEST(ModelConfig, OtherNamesHoldOverTheUsualOnes) {
+TEST(DecoderConfig, OtherNamesHoldOverTheUsualOnes) {
   struct Row {
     Json json;
     std::string alias;
@@ -421,7 +421,7 @@ TEST(ModelConfig, OtherNamesHoldOverTheUsualOnes) {
   }
 }
 
-TEST(ModelConfig, GptjTurnsByAnglesOfItsOwn) {
+TEST(DecoderConfig, GptjTurnsByAnglesOfItsOwn) {
   const Json json = with(with(gpt2(), "model_type", "gptj"), "rotary_dim", 4);
   const std::vector<float> usual = RotaryConfig().frequencies(4);
   EXPECT_EQ(parse(json).rotary.frequencies(4), usual);
@@ -433,14 +433,14 @@ TEST(ModelConfig, GptjTurnsByAnglesOfItsOwn) {
   }
 }
 
-TEST(ModelConfig, GemmaMeansTheApproximationByOneName) {
+TEST(DecoderConfig, GemmaMeansTheApproximationByOneName) {
   EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu")).activation, Activation::kGeluTanh);
   EXPECT_EQ(parse(with(of_type("gemma"), "hidden_act", "gelu_python")).activation, Activation::kGelu);
   EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu")).activation, Activation::kGelu);
   EXPECT_EQ(parse(with(llama(), "hidden_act", "gelu_accurate")).activation, Activation::kGeluTanh);
 }
 
-TEST(ModelConfig, RefusesVariants) {
+TEST(DecoderConfig, RefusesVariants) {
   expect_unsupported(with(gpt2(), "scale_attn_by_inverse_layer_idx", true),
                      {"scale_attn_by_inverse_layer_idx is true; supported is false"});
   expect_unsupported(with(gpt2(), "scale_attn_weights", false), {"scale_attn_weights is false; supported is true"});
@@ -458,7 +458,7 @@ TEST(ModelConfig, RefusesVariants) {
   expect_unsupported(of_type("gemma9"), {"\"gemma9\"", "gpt2, llama, mistral, qwen2"});
 }
 
-TEST(ModelConfig, RefusesWrongValues) {
+TEST(DecoderConfig, RefusesWrongValues) {
   expect_bad(without(without(llama(), "hidden_size"), "vocab_size"), {"model type llama", "hidden_size, vocab_size"});
   expect_bad(with(llama(), "num_key_value_heads", 4), {"num_attention_heads", "multiple", "6 and 4"});
   expect_bad(with(llama(), "hidden_size", 25), {"hidden_size", "multiple", "25 and 6"});
@@ -471,7 +471,7 @@ TEST(ModelConfig, RefusesWrongValues) {
   expect_bad(without(llama(), "model_type"), {"model_type is missing"});
 }
 
-TEST(ModelConfig, IsToldFromAnEncoder) {
+TEST(DecoderConfig, IsToldFromAnEncoder) {
   EXPECT_EQ(find_architecture("gpt2")->kind, ArchitectureKind::kDecoder);
   EXPECT_EQ(find_architecture("bert")->kind, ArchitectureKind::kEncoder);
   EXPECT_EQ(find_architecture("t5")->kind, ArchitectureKind::kEncoderDecoder);

@@ -21,7 +21,7 @@ void expect_bad(const ModelCopy& model, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kBadFile, words, [&] { find_weights(model.path()); });
 }
 
-TEST(ModelWeights, DescribesEveryGoldenModel) {
+TEST(DecoderWeights, DescribesEveryGoldenModel) {
   std::size_t models = 0;
   for (const Json& expected : test::decoder_index()) {
     const auto name = expected.at("name").get<std::string>();
@@ -36,7 +36,7 @@ TEST(ModelWeights, DescribesEveryGoldenModel) {
   EXPECT_GE(models, 9U);
 }
 
-TEST(ModelWeights, FusedMapsAreThreeViewsOfOne) {
+TEST(DecoderWeights, FusedMapsAreThreeViewsOfOne) {
   const ModelWeights weights = find_weights(test::golden_decoders() / "gpt2_tied");
   const LayerWeights& layer = weights.layers.at(1);
   EXPECT_EQ(layer.query.weight, layer.value.weight);
@@ -52,14 +52,14 @@ TEST(ModelWeights, FusedMapsAreThreeViewsOfOne) {
   EXPECT_EQ(weights.head.output.layout, MatrixLayout::kOutIn);
 }
 
-TEST(ModelWeights, AnOutputMatrixThatIsStoredIsUsed) {
+TEST(DecoderWeights, AnOutputMatrixThatIsStoredIsUsed) {
   const ModelWeights weights = find_weights(test::golden_decoders() / "llama_grouped");
   EXPECT_EQ(weights.head.output.weight->name, "lm_head.weight");
   EXPECT_EQ(weights.layers.at(0).query.bias, nullptr);
   EXPECT_EQ(weights.position_embedding, nullptr);
 }
 
-TEST(ModelWeights, LayerNormsMayHaveNoShift) {
+TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
   const ModelCopy model = decoder_copy("llama_grouped");
   model.edit_config([](Json& config) {
     config["model_type"] = "cohere";
@@ -81,7 +81,7 @@ TEST(ModelWeights, LayerNormsMayHaveNoShift) {
   EXPECT_EQ(layer.feed_forward_norm.scale, layer.attention_norm.scale);
 }
 
-TEST(ModelWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
+TEST(DecoderWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
   const ModelCopy model = decoder_copy("llama_grouped");
   model.edit_config([](Json& config) {
     config.update({{"model_type", "falcon"},
@@ -95,7 +95,7 @@ TEST(ModelWeights, HalvesGivenTheSameMayHaveNormsOfTheirOwn) {
   expect_bad(model, {"\"h.0.input_layernorm.weight\""});
 }
 
-TEST(ModelWeights, ABaseModelHasNoHead) {
+TEST(DecoderWeights, ABaseModelHasNoHead) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) { weights.rename("lm_head.weight", "head.weight"); });
   expect_bad(llama, {"missing", "lm_head.weight"});  // config.json names LlamaForCausalLM
@@ -111,7 +111,7 @@ TEST(ModelWeights, ABaseModelHasNoHead) {
   EXPECT_EQ(find_weights(tied.path()).info.head, ModelHead::kCausalLm);
 }
 
-TEST(ModelWeights, ClipReadsTextsAndPredictsNothing) {
+TEST(DecoderWeights, ClipReadsTextsAndPredictsNothing) {
   const Json config = {{"model_type", "clip_text_model"},
                        {"architectures", {"CLIPTextModelWithProjection"}},
                        {"hidden_size", 6},
@@ -142,7 +142,7 @@ TEST(ModelWeights, ClipReadsTextsAndPredictsNothing) {
   EXPECT_EQ(weights.unused.size(), 1U);
 }
 
-TEST(ModelWeights, AClassifierHasAMapToItsClasses) {
+TEST(DecoderWeights, AClassifierHasAMapToItsClasses) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_config([](Json& config) {
     config["architectures"] = {"LlamaForSequenceClassification"};
@@ -164,7 +164,7 @@ TEST(ModelWeights, AClassifierHasAMapToItsClasses) {
   expect_bad(llama, {"score.weight", "expected [2, ", "id2label and hidden_size"});
 }
 
-TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+TEST(DecoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;
   for (const auto& [name, key] : {std::pair("llama_grouped", "num_hidden_layers"), std::pair("gpt2_tied", "n_layer")}) {
@@ -183,7 +183,7 @@ TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   EXPECT_EQ(find_weights(gpt2.path()).unused.size(), 3U);
 }
 
-TEST(ModelWeights, NamesWhatIsMissing) {
+TEST(DecoderWeights, NamesWhatIsMissing) {
   const ModelCopy llama = decoder_copy("llama_grouped");
   llama.edit_weights([](WeightsFile& weights) {
     weights.rename("model.layers.1.self_attn.k_proj.weight", "model.layers.1.self_attn.k.weight");
@@ -201,7 +201,7 @@ TEST(ModelWeights, NamesWhatIsMissing) {
   expect_bad(biased, {"9 of them missing", "model.layers.0.mlp.gate_proj.bias"});
 }
 
-TEST(ModelWeights, ChecksShapes) {
+TEST(DecoderWeights, ChecksShapes) {
   const ModelCopy heads = decoder_copy("llama_grouped");
   heads.edit_config([](Json& config) { config["num_key_value_heads"] = 3; });
   expect_bad(heads, {"k_proj.weight", "[8, 24]", "expected [12, 24]", "hidden_size and the heads"});
@@ -221,7 +221,7 @@ TEST(ModelWeights, ChecksShapes) {
   expect_bad(turned, {"h.2.mlp.c_fc.weight", "[96, 24]", "expected [24, 96]"});
 }
 
-TEST(ModelWeights, RefusesQuantisedWeights) {
+TEST(DecoderWeights, RefusesQuantisedWeights) {
   const ModelCopy model = decoder_copy("qwen2_window");
   model.edit_weights([](WeightsFile& weights) {
     Json& tensor = weights.header["model.norm.weight"];
@@ -230,7 +230,7 @@ TEST(ModelWeights, RefusesQuantisedWeights) {
   expect_bad(model, {"model.norm.weight", "i32", "expected f32, f16, bf16 or f64"});
 }
 
-TEST(ModelWeights, AnEncoderIsNoDecoder) {
+TEST(DecoderWeights, AnEncoderIsNoDecoder) {
   expect_error(ErrorKind::kUnsupportedModel, {"bert", "expected a decoder"},
                [] { ModelFiles(test::golden_models() / "bert_base").load_decoder(); });
   expect_error(ErrorKind::kUsage, {"cpu, cuda or cuda:N"},

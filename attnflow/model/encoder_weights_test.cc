@@ -49,7 +49,7 @@ void expect_each_needed(const ModelCopy& model, const std::vector<PlannedTensor>
       model, plan, [](const std::filesystem::path& folder) { return find_weights(folder); }, kMarksOfHeads);
 }
 
-TEST(ModelWeights, DescribesEveryGoldenModel) {
+TEST(EncoderWeights, DescribesEveryGoldenModel) {
   std::size_t models = 0;
   for (const Json& expected : test::golden_index()) {
     const auto name = expected.at("name").get<std::string>();
@@ -64,7 +64,7 @@ TEST(ModelWeights, DescribesEveryGoldenModel) {
   EXPECT_GT(models, 0U);
 }
 
-TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
+TEST(EncoderWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   OpenOptions allow;
   allow.allow_unused_weights = true;
   const ModelCopy cut("bert_base");
@@ -94,7 +94,7 @@ TEST(ModelWeights, RefusesWeightsThatTheConfigHasNoPlaceFor) {
   EXPECT_NO_THROW(find_weights(adapted.path(), allow));
 }
 
-TEST(ModelWeights, AnAdapterBesideTheWeightsIsNoted) {
+TEST(EncoderWeights, AnAdapterBesideTheWeightsIsNoted) {
   const ModelCopy model("bert_base");
   EXPECT_TRUE(ModelFiles(model.path()).info().notes.empty());
   test::put(model.path() / "adapter_config.json", R"({"base_model_name_or_path": "org/base", "peft_type": "LORA"})");
@@ -105,7 +105,7 @@ TEST(ModelWeights, AnAdapterBesideTheWeightsIsNoted) {
   }
 }
 
-TEST(ModelWeights, AnAdapterWithoutItsModelNamesIt) {
+TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
   const test::TempFolder folder;
   test::put(folder / "adapter_config.json", R"({"base_model_name_or_path": "org/base"})");
   expect_error(ErrorKind::kBadFile, {"adapter without its model", "\"org/base\"", "folder of that model"},
@@ -114,7 +114,7 @@ TEST(ModelWeights, AnAdapterWithoutItsModelNamesIt) {
   expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { ModelFiles(folder.path()).info(); });
 }
 
-TEST(ModelWeights, CountsParameters) {
+TEST(EncoderWeights, CountsParameters) {
   const ModelCopy model("bert_base");
   const WeightsFile weights = WeightsFile::read(model.path() / "model.safetensors");
   std::size_t bytes = 0;
@@ -127,7 +127,7 @@ TEST(ModelWeights, CountsParameters) {
 }
 
 // Removes or reshapes each tensor of each model in turn: the message names it and where it was looked for.
-TEST(ModelWeights, ChecksEveryTensor) {
+TEST(EncoderWeights, ChecksEveryTensor) {
   std::set<std::string> architectures;
   for (const Json& golden : test::golden_index()) {
     const auto name = golden.at("name").get<std::string>();
@@ -148,7 +148,7 @@ TEST(ModelWeights, ChecksEveryTensor) {
   EXPECT_EQ(architectures.size(), 9U);
 }
 
-TEST(ModelWeights, ChecksTheNumbersThatDistancesAdd) {
+TEST(EncoderWeights, ChecksTheNumbersThatDistancesAdd) {
   const Json config = test::bert("mpnet");
   const std::string bias = "mpnet.encoder.relative_attention_bias.weight";
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
@@ -160,7 +160,7 @@ TEST(ModelWeights, ChecksTheNumbersThatDistancesAdd) {
   expect_bad(model, {"missing", bias});
 }
 
-TEST(ModelWeights, ChecksTheEmbeddingsOfDistances) {
+TEST(EncoderWeights, ChecksTheEmbeddingsOfDistances) {
   const Json config = with(test::deberta(), "position_buckets", 6);
   const std::string table = "deberta.encoder.rel_embeddings.weight";
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
@@ -177,7 +177,7 @@ TEST(ModelWeights, ChecksTheEmbeddingsOfDistances) {
   expect_bad(model, {"missing", table});
 }
 
-TEST(ModelWeights, TheFirstDebertaMapsHeadByHead) {
+TEST(EncoderWeights, TheFirstDebertaMapsHeadByHead) {
   const Json config = with(test::first_deberta(),
                            {{"num_hidden_layers", 1}, {"max_relative_positions", 7}, {"position_biased_input", false}});
   const std::vector<PlannedTensor> plan =
@@ -203,7 +203,7 @@ TEST(ModelWeights, TheFirstDebertaMapsHeadByHead) {
   expect_each_needed(model, plan);
 }
 
-TEST(ModelWeights, ModernbertHasOneMapForThreeAndNoBiases) {
+TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   const Json config = test::bert("modernbert");
   const ModelConfig parsed = parse_model_config(config.dump(), "config.json");
   for (const ModelHead head : {ModelHead::kMaskedLm, ModelHead::kClassification}) {
@@ -230,7 +230,7 @@ TEST(ModelWeights, ModernbertHasOneMapForThreeAndNoBiases) {
   }
 }
 
-TEST(ModelWeights, ListsAllMissingTensorsOfForeignFiles) {
+TEST(EncoderWeights, ListsAllMissingTensorsOfForeignFiles) {
   const ModelCopy model("bert_base");
   model.edit_weights([](WeightsFile& weights) {
     Json renamed;
@@ -241,14 +241,14 @@ TEST(ModelWeights, ListsAllMissingTensorsOfForeignFiles) {
   expect_bad(model, {"53 of them missing", "embeddings.word_embeddings.weight", "and 45 more", "found \"x."});
 }
 
-TEST(ModelWeights, RefusesIntegerWeights) {
+TEST(EncoderWeights, RefusesIntegerWeights) {
   const ModelCopy model("bert_base");
   model.edit_weights(
       [](WeightsFile& weights) { weights.header["encoder.layer.0.attention.self.query.weight"]["dtype"] = "I32"; });
   expect_bad(model, {"encoder.layer.0.attention.self.query.weight", "i32", "bf16", "unquantized"});
 }
 
-TEST(ModelWeights, RefusesConfigOfAnotherSize) {
+TEST(EncoderWeights, RefusesConfigOfAnotherSize) {
   const ModelCopy model("bert_base");
   model.edit_config([](Json& config) { config["vocab_size"] = 1000; });
   expect_bad(model, {"embeddings.word_embeddings.weight", "expected [1000, 24]", "vocab_size and hidden_size"});
@@ -256,7 +256,7 @@ TEST(ModelWeights, RefusesConfigOfAnotherSize) {
   expect_bad(model, {"16 of them missing", "encoder.layer.3."});
 }
 
-TEST(ModelWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
+TEST(EncoderWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   const ModelCopy model("bert_classification");
   const auto head = [&](const Json& classes) {
     model.edit_config([&](Json& config) { config["architectures"] = classes; });
@@ -270,7 +270,7 @@ TEST(ModelWeights, ClassNameDecidesBetweenTasksThatStoreTheSameTensors) {
   EXPECT_EQ(head({"BertForMaskedLM"}), ModelHead::kNone);  // no such tensors
 }
 
-TEST(ModelWeights, AnswersBeginAndEnd) {
+TEST(EncoderWeights, AnswersBeginAndEnd) {
   const ModelCopy model("bert_classification");
   model.edit_config([](Json& config) { config["architectures"] = {"BertForQuestionAnswering"}; });
   EXPECT_EQ(find_weights(model.path()).info.head, ModelHead::kNone);
@@ -292,7 +292,7 @@ TEST(ModelWeights, AnswersBeginAndEnd) {
   EXPECT_EQ(weights.head.dense.weight, nullptr);
 }
 
-TEST(ModelWeights, LabelsMustFitTheClassifier) {
+TEST(EncoderWeights, LabelsMustFitTheClassifier) {
   const ModelCopy model("bert_classification");
   model.edit_config([](Json& config) { config["id2label"] = {{"0", "no"}, {"1", "yes"}}; });
   expect_bad(model, {"classifier.weight", "[3, 24]", "expected [2, 24]", "id2label"});
@@ -305,7 +305,7 @@ TEST(ModelWeights, LabelsMustFitTheClassifier) {
   EXPECT_TRUE(info.multi_label);
 }
 
-TEST(ModelWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
+TEST(EncoderWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
   const ModelCopy model("bert_masked_lm_tied");
   const ModelWeights tied = find_weights(model.path());
   ASSERT_EQ(tied.info.head, ModelHead::kMaskedLm);
@@ -320,14 +320,14 @@ TEST(ModelWeights, DecoderIsTiedUnlessTheConfigSaysNo) {
   EXPECT_EQ(find_weights(stored.path()).head.output.bias->name, "cls.predictions.bias");
 }
 
-TEST(ModelWeights, SharedLayersAreFoundOnce) {
+TEST(EncoderWeights, SharedLayersAreFoundOnce) {
   const ModelWeights weights = find_weights(test::golden_models() / "albert_two_groups");
   EXPECT_EQ(weights.layers.size(), 2U);
   EXPECT_EQ(&weights.layer(0), &weights.layers[0]);
   EXPECT_EQ(&weights.layer(weights.config.layers - 1), &weights.layers[1]);
 }
 
-TEST(ModelWeights, NameIsTheFolders) {
+TEST(EncoderWeights, NameIsTheFolders) {
   const std::filesystem::path folder = test::golden_models() / "bert_base";
   EXPECT_EQ(ModelFiles(folder / "").info().name, "bert_base");
   EXPECT_EQ(ModelFiles(folder / ".").info().name, "bert_base");

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const attnflow::ModelConfig config =
         attnflow::parse_model_config(std::string_view(reinterpret_cast<const char*>(data), size), "config.json");
     if (config.architecture == nullptr || config.layers == 0 || config.heads == 0) __builtin_trap();
-    if (config.hidden % config.heads != 0) __builtin_trap();
+    if (config.heads % config.key_value_heads != 0) __builtin_trap();
   } catch (const attnflow::Error&) {
   }
   return 0;

@@ -557,7 +557,7 @@ ModelWeights find_weights(const ModelConfig& config, std::shared_ptr<const Check
 EncoderDecoderWeights find_encoder_decoder_weights(const Folder& folder, const EncoderDecoderConfig& config,
                                                    const OpenOptions& options) {
   EncoderDecoderWeights weights;
-  weights.config = config;
+  weights.never = config.never;
   weights.encoder.config = config.encoder;
   weights.decoder.config = config.decoder;
   const auto checkpoint = std::make_shared<const Checkpoint>(folder);

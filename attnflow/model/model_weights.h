@@ -61,11 +61,11 @@ struct ModelWeights {
 };
 
 struct EncoderDecoderWeights {
-  EncoderDecoderConfig config;
   ModelInfo info;
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps the mapped files alive
   ModelWeights encoder;                          // without a map to logits
   ModelWeights decoder;
+  std::vector<std::int64_t> never;  // EncoderDecoderConfig::never
 };
 
 // Maps a folder's weights, and finds and checks every tensor that the model and its head need. Reads no weights. The

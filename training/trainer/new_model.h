@@ -18,7 +18,7 @@
 namespace attnflow {
 
 struct EncoderShape {
-  std::string model_type = "megatron-bert";   // a row of model/architecture.h
+  std::string model_type = "megatron-bert";   // a row of model/encoder_families.cc
   std::string class_prefix = "MegatronBert";  // prefix of the class that loads it in transformers
   std::size_t layers = 6;
   std::size_t heads = 8;

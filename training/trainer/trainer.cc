@@ -300,7 +300,7 @@ class TorchTrainer final : public Trainer {
   ModelInfo info_;
   TrainerOptions options_;
   internal::TensorSource source_;
-  internal::EncoderTensors tensors_;
+  internal::ModelTensors tensors_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> values_;
   std::unique_ptr<torch::optim::AdamW> optimizer_;

@@ -18,7 +18,8 @@
 namespace {
 
 int run(const std::string& folder, std::size_t tokens) {
-  const attnflow::ModelWeights weights = attnflow::find_weights(folder);
+  const attnflow::ModelWeights weights =
+      attnflow::find_weights(folder, attnflow::read_model_config(folder, attnflow::ArchitectureKind::kEncoder));
   if (const auto& image = weights.info.image) {
     tokens = 0;
     const auto model = attnflow::make_torch_vision(weights, {});

@@ -17,9 +17,9 @@
 #include "attnflow/model/torch/autograd_ops.h"
 #include "attnflow/model/torch/branches.h"
 #include "attnflow/model/torch/decoder_attention.h"
-#include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/make_models.h"
+#include "attnflow/model/torch/model_tensors.h"
 #include "attnflow/model/torch/sink_ops.h"
 
 namespace attnflow {
@@ -167,8 +167,8 @@ class TorchReplay final : public AttentionReplay {
 
 // Keeps float32 copies of weights only if they take less than half of the memory that is free, and none of quantized
 // ones.
-internal::DecoderTensors::Keep what_to_keep(const ModelWeights& weights, const LoadOptions& options) {
-  using Keep = internal::DecoderTensors::Keep;
+internal::ModelTensors::Keep what_to_keep(const ModelWeights& weights, const LoadOptions& options) {
+  using Keep = internal::ModelTensors::Keep;
   std::size_t bytes = 0;
   for (const auto& [name, stored] : weights.checkpoint->tensors()) {
     if (stored.reader != nullptr) return Keep::kFew;
@@ -222,7 +222,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
         keeps_(what_to_keep(weights, options)),
         tensors_(source_, weights, keeps_),
         sequence_(std::make_shared<Sequence>(weights.config, device_)) {
-    if (keeps_ == internal::DecoderTensors::Keep::kFew) check_room_for_layers(weights, source_);
+    if (keeps_ == internal::ModelTensors::Keep::kFew) check_room_for_layers(weights, source_);
     sequence_->cache.reserve(std::min(options.context, config().positions), 0);
   }
 
@@ -321,7 +321,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     std::vector<InputGradient> gradients(inputs.size());
     internal::on_one_thread([&] {
       // Layers that are made for each pass serve one input at a time.
-      const std::size_t threads = keeps_ == internal::DecoderTensors::Keep::kAll ? threads_ : 1;
+      const std::size_t threads = keeps_ == internal::ModelTensors::Keep::kAll ? threads_ : 1;
       const ParallelOptions parallel = {
           .threads = threads, .progress = options.progress, .stop_token = options.stop_token};
       parallel_for(inputs.size(), parallel, [&](std::size_t i, std::size_t worker) {
@@ -353,7 +353,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
     }
     const auto groups = groups_of(asked);
     internal::on_one_thread([&] {
-      const std::size_t threads = keeps_ == internal::DecoderTensors::Keep::kAll ? threads_ : 1;
+      const std::size_t threads = keeps_ == internal::ModelTensors::Keep::kAll ? threads_ : 1;
       std::size_t done = 0;
       std::mutex telling;
       parallel_for(groups.size(), {.threads = threads, .stop_token = options.stop_token},
@@ -388,7 +388,7 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   // weights are made for each pass, and else one, so that threads share them. The bits of results do not depend on the
   // number of threads.
   std::vector<std::vector<SunkTarget>> groups_of(std::vector<SunkTarget> targets) const {
-    const std::size_t rows = keeps_ == internal::DecoderTensors::Keep::kAll ? 0 : 512;
+    const std::size_t rows = keeps_ == internal::ModelTensors::Keep::kAll ? 0 : 512;
     std::stable_sort(targets.begin(), targets.end(),
                      [](const SunkTarget& a, const SunkTarget& b) { return a.tokens < b.tokens; });
     std::vector<std::vector<SunkTarget>> groups;
@@ -542,8 +542,8 @@ class TorchDecoder final : public Decoder, public Gradients<TextInput> {
   at::Device device_;
   std::size_t threads_;
   internal::TensorSource source_;
-  internal::DecoderTensors::Keep keeps_;
-  internal::DecoderTensors tensors_;
+  internal::ModelTensors::Keep keeps_;
+  internal::ModelTensors tensors_;
   std::shared_ptr<Sequence> sequence_;
 };
 

@@ -17,9 +17,9 @@
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/autograd_ops.h"
 #include "attnflow/model/torch/encoder_forward.h"
-#include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/layered_gradients.h"
 #include "attnflow/model/torch/make_models.h"
+#include "attnflow/model/torch/model_tensors.h"
 #include "attnflow/model/torch/padded_batch.h"
 #include "attnflow/model/torch/sink_ops.h"
 #include "attnflow/model/torch/split_work.h"
@@ -251,7 +251,7 @@ class TorchEncoder : public Kind, public Gradients<Input> {
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
   internal::TensorSource source_;
-  internal::EncoderTensors tensors_;
+  internal::ModelTensors tensors_;
 
  private:
   void check_predicts_whole() const {

@@ -14,10 +14,10 @@
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
-#include "attnflow/model/torch/decoder_tensors.h"
 #include "attnflow/model/torch/encoder_positions.h"
 #include "attnflow/model/torch/joint_gradients.h"
 #include "attnflow/model/torch/make_models.h"
+#include "attnflow/model/torch/model_tensors.h"
 
 namespace attnflow {
 
@@ -159,14 +159,14 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   TorchEncoderDecoder(const EncoderDecoderWeights& weights, const LoadOptions& options)
       : info_(weights.info),
         target_info_(weights.info),
-        never_(weights.config.never),
+        never_(weights.never),
         checkpoint_(weights.checkpoint),
         device_(internal::find_device(options.device)),
         tensors_(device_, internal::TensorSource::use_of(options)),
         encoder_(tensors_, weights.encoder),
         decoder_(tensors_, weights.decoder),
         threads_(resolve_threads(options.threads)),
-        cache_(weights.config.decoder, device_) {
+        cache_(weights.decoder.config, device_) {
     target_info_.max_tokens = info_.target->max_tokens;
   }
 
@@ -270,7 +270,7 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
                    fmt::join(begin, ", "), info_.name, ids.size());
   }
 
-  at::Tensor score_bias(const internal::DecoderTensors& stack, std::size_t begin, std::size_t queries) const {
+  at::Tensor score_bias(const internal::ModelTensors& stack, std::size_t begin, std::size_t queries) const {
     if (!stack.distance_bias.defined()) return {};
     return internal::distance_scores_of(stack.distance_bias, *stack.config.buckets, to_signed(begin),
                                         to_signed(queries), to_signed(begin + queries));
@@ -312,8 +312,8 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   std::shared_ptr<const Checkpoint> checkpoint_;  // the weights below point into its files
   at::Device device_;
   internal::TensorSource tensors_;
-  internal::DecoderTensors encoder_;
-  internal::DecoderTensors decoder_;
+  internal::ModelTensors encoder_;
+  internal::ModelTensors decoder_;
   std::size_t threads_;
   internal::KeyValueCache cache_;         // of the target
   std::vector<SourceKeys> source_;        // for each decoder layer

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "attnflow/model/torch/encoder_positions.h"
-#include "attnflow/model/torch/encoder_tensors.h"
 #include "attnflow/model/torch/image_embedding.h"
+#include "attnflow/model/torch/model_tensors.h"
 #include "attnflow/model/torch/padded_batch.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
@@ -21,14 +21,16 @@ namespace attnflow::internal {
 template <typename Ops>
 class EncoderForward {
  public:
-  EncoderForward(const EncoderTensors& tensors, Ops& ops) : tensors_(tensors), ops_(ops) {}
+  EncoderForward(const ModelTensors& tensors, Ops& ops) : tensors_(tensors), ops_(ops) {}
 
   // Returns the embedding module's output, after its norm if any: [B, T, E]. Layers then run on this batch.
   at::Tensor embed(const PaddedBatch& batch) {
     if (batch.pixels.defined()) return embed_pictures(batch.pixels);
-    places_ = TokenPlaces(tensors_, batch.ids.size(1));
+    const std::int64_t tokens = batch.ids.size(1);
+    places_ = TokenPlaces(tensors_, tokens);
+    tensors_.turn(ops_, 0, static_cast<std::size_t>(tokens));
     padding_ = batch.padding;
-    at::Tensor x = at::embedding(tensors_.word_embedding, batch.ids);
+    at::Tensor x = tensors_.word_embedding.rows(batch.ids);
     if (const at::Tensor& types = tensors_.token_type_embedding; types.defined()) {
       const bool given = batch.type_ids.defined() && tensors_.config.token_types > 1;
       x = x + (given ? at::embedding(types, batch.type_ids) : types[0]);
@@ -51,13 +53,11 @@ class EncoderForward {
     return map.weight.defined() ? ops_.linear(map, embedding) : embedding;
   }
   at::Tensor layer(std::size_t index, at::Tensor x) const {
-    const bool near = tensors_.config.windows[index] != 0;
-    ops_.rotation = near ? places_.local_rotation : places_.rotation;
-    ops_.score_bias = near ? places_.window : places_.distance_scores;
+    const LayerStore::Layer one = tensors_.layer(index);
+    ops_.score_bias = tensors_.config.windows[index] != 0 ? places_.window : places_.distance_scores;
     ops_.distance_buckets = places_.distance_buckets;
-    const TransformerLayer& one = tensors_.layer(index);
-    if (one.patch_distances.defined()) ops_.score_bias = places_.patch_distances(one.patch_distances);
-    return run_layer(ops_, one, index, std::move(x));
+    if (one->patch_distances.defined()) ops_.score_bias = places_.patch_distances(one->patch_distances);
+    return run_layer(ops_, *one, index, std::move(x));
   }
   at::Tensor finish(const at::Tensor& x) const { return ops_.normed(tensors_.final_norm, x); }
 
@@ -72,9 +72,9 @@ class EncoderForward {
       const at::Tensor patches = hidden.narrow(1, leading, hidden.size(1) - leading).mean(1);
       x = input == ClassifierInput::kPatches ? patches : at::cat({x, patches}, 1);
     }
-    const at::Tensor logits = ops_.linear(tensors_.head_output, transformed(x));
-    if (!tensors_.head_second.weight.defined()) return logits;
-    return (logits + ops_.linear(tensors_.head_second, hidden.select(1, 1))) / 2;
+    const at::Tensor logits = tensors_.products(ops_, transformed(x));
+    if (!tensors_.second_output.weight.defined()) return logits;
+    return (logits + ops_.linear(tensors_.second_output, hidden.select(1, 1))) / 2;
   }
   // The embeddings of texts: [B, H].
   at::Tensor pool(const at::Tensor& hidden, Pooling pooling, const at::Tensor& padding = {}) const {
@@ -83,11 +83,11 @@ class EncoderForward {
   // Token head at `positions`, given as row * T + position: [positions, vocabulary or classes].
   at::Tensor predict_tokens(const at::Tensor& hidden, const at::Tensor& positions) const {
     const at::Tensor chosen = at::index_select(hidden.reshape({-1, hidden.size(2)}), 0, positions);
-    return ops_.linear(tensors_.head_output, transformed(chosen));
+    return tensors_.products(ops_, transformed(chosen));
   }
   // For one sequence, [1, n, hidden]: logits for an answer beginning at each token and for one ending there, [2, n].
   at::Tensor predict_answers(const at::Tensor& hidden) const {
-    return ops_.linear(tensors_.head_output, transformed(hidden[0])).t().contiguous();
+    return tensors_.products(ops_, transformed(hidden[0])).t().contiguous();
   }
 
   // In the form of PaddedBatch.
@@ -111,10 +111,11 @@ class EncoderForward {
     const std::int64_t rows = pixels.size(2) / to_signed(image.patch_height);
     const std::int64_t columns = pixels.size(3) / to_signed(image.patch_width);
     places_ = TokenPlaces(tensors_, rows, columns);
+    ops_.rotation = rotation_of_patches(tensors_, rows, columns);
     return tensors_.embedding_norm(join_tokens(tensors_.config, *tensors_.image, patches, rows, columns));
   }
 
-  const EncoderTensors& tensors_;
+  const ModelTensors& tensors_;
   Ops& ops_;
   TokenPlaces places_;
   at::Tensor padding_;

@@ -17,13 +17,6 @@ at::Tensor distances(std::int64_t tokens, const at::TensorOptions& options) {
   return positions.unsqueeze(0) - positions.unsqueeze(1);
 }
 
-Rotation rotation_of(const RotaryConfig& rotary, std::size_t width, std::int64_t tokens,
-                     const at::TensorOptions& options) {
-  const at::Tensor frequencies = at::tensor(rotary.frequencies(width), at::TensorOptions(at::kFloat));
-  const at::Tensor angles = at::arange(tokens, at::TensorOptions(at::kFloat)).view({-1, 1, 1}) * frequencies;
-  return {at::cos(angles).to(options.device()), at::sin(angles).to(options.device())};
-}
-
 // Not infinite: padding is, and a batch row whose window holds nothing else would become NaN.
 at::Tensor window_of(std::size_t window, std::int64_t tokens, const at::TensorOptions& options) {
   constexpr double kBelowAllScores = -1e30;
@@ -93,37 +86,32 @@ at::Tensor PatchDistances::operator()(const at::Tensor& table) const {
   return at::cat({first, at::cat({of_class.narrow(1, 1, 1).expand({heads, patches, 1}), between}, 2)}, 1);
 }
 
-TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns) {
-  const ModelConfig& config = tensors.config;
-  patch_distances = {to_signed(config.image->rows()), to_signed(config.image->columns()), rows, columns};
-  if (config.position_kind != PositionKind::kRotary) return;
+Rotation rotation_of_patches(const ModelTensors& tensors, std::int64_t rows, std::int64_t columns) {
+  if (!tensors.frequencies.defined()) return {};
   constexpr double kTurn = 2.0 * std::numbers::pi;
-  const at::Tensor frequencies =  // f_i as above
-      at::tensor(config.rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat));
+  const at::Tensor frequencies = tensors.frequencies.to(at::kCPU);
   const std::int64_t each = frequencies.size(0);
   const auto spread = [&](const at::Tensor& angles) { return angles.expand({rows, columns, each}); };
   const at::Tensor down = spread((kTurn * middles(rows)).view({-1, 1, 1}) * frequencies);
   const at::Tensor across = spread((kTurn * middles(columns)).view({1, -1, 1}) * frequencies);
   const at::Tensor patches = at::cat({down, across}, -1).reshape({rows * columns, 1, 2 * each});
-  const at::Tensor unturned = at::zeros({to_signed(config.image->leading.size()), 1, 2 * each});
+  const at::Tensor unturned = at::zeros({to_signed(tensors.config.image->leading.size()), 1, 2 * each});
   const at::Tensor angles = at::cat({unturned, patches});
-  const at::Device device = tensors.image->patches.weight.device();
-  rotation = {at::cos(angles).to(device), at::sin(angles).to(device)};
+  return {at::cos(angles).to(tensors.device), at::sin(angles).to(tensors.device)};
 }
 
-TokenPlaces::TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens) {
+TokenPlaces::TokenPlaces(const ModelTensors& tensors, std::int64_t rows, std::int64_t columns) {
+  const ImageInfo& image = *tensors.config.image;
+  patch_distances = {to_signed(image.rows()), to_signed(image.columns()), rows, columns};
+}
+
+TokenPlaces::TokenPlaces(const ModelTensors& tensors, std::int64_t tokens) {
   const ModelConfig& config = tensors.config;
-  if (tensors.distance_bias.defined())
-    distance_scores = distance_scores_of(tensors.distance_bias, *config.buckets, 0, tokens, tokens);
-  const at::TensorOptions options = tensors.word_embedding.options().requires_grad(false);
+  const at::TensorOptions options = at::TensorOptions(at::kFloat).device(tensors.device);
+  if (config.buckets) distance_scores = distance_scores_of(tensors.distance_bias, *config.buckets, 0, tokens, tokens);
   if (config.distances.span > 0) distance_buckets = signed_buckets_of(config.distances, tokens, options);
-  if (config.position_kind == PositionKind::kRotary) {
-    rotation = rotation_of(config.rotary, config.rotary_width, tokens, options);
-  }
   const auto near = std::max_element(config.windows.begin(), config.windows.end());
-  if (*near == 0) return;
-  local_rotation = rotation_of(config.local_rotary, config.rotary_width, tokens, options);
-  window = window_of(*near, tokens, options);
+  if (*near != 0) window = window_of(*near, tokens, options);
 }
 
 }  // namespace attnflow::internal

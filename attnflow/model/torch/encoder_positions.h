@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "attnflow/model/distance_bucket.h"
-#include "attnflow/model/torch/encoder_tensors.h"
+#include "attnflow/model/torch/model_tensors.h"
 #include "attnflow/model/torch/transformer_layer.h"
 
 namespace attnflow::internal {
@@ -31,25 +31,21 @@ struct PatchDistances {
   std::int64_t columns = 0;
 };
 
+// A patch whose center is at y and x, both from -1 to 1 across the image, is rotated by the angles 2 pi y f_i and then
+// 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens before the patches are not rotated. (DINOv3:
+// Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
+Rotation rotation_of_patches(const ModelTensors& tensors, std::int64_t rows, std::int64_t columns);
+
 // Members that a model does not use are undefined.
 struct TokenPlaces {
   TokenPlaces() = default;
-  TokenPlaces(const EncoderTensors& tensors, std::int64_t tokens);
-  // A patch whose center is at y and x, both from -1 to 1 across the image, is rotated by the angles 2 pi y f_i and
-  // then 2 pi x f_i, with f_i = theta^(-4 i / d) for i below d / 4; the tokens before the patches are not rotated.
-  // (DINOv3: Simeoni et al., 2025, https://arxiv.org/abs/2508.10104.)
-  TokenPlaces(const EncoderTensors& tensors, std::int64_t rows, std::int64_t columns);
+  TokenPlaces(const ModelTensors& tensors, std::int64_t tokens);
+  TokenPlaces(const ModelTensors& tensors, std::int64_t rows, std::int64_t columns);
 
   OccurringBuckets distance_buckets;  // for DistanceTerms
   PatchDistances patch_distances;     // for an image
-
-  // For layers whose tokens see all others.
-  Rotation rotation;
-  at::Tensor distance_scores;  // [H, query, key]: added to scores for the distance from query to key
-
-  // For layers whose tokens see only nearby ones.
-  Rotation local_rotation;
-  at::Tensor window;  // [1, query, key]: 0 if the key is visible, else a number below all scores
+  at::Tensor distance_scores;         // [H, query, key]: added to scores for the distance from query to key
+  at::Tensor window;                  // [1, query, key]: 0 if the key is near enough, else a number below all scores
 };
 
 }  // namespace attnflow::internal

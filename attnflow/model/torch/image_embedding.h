@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "attnflow/model/model_config.h"
-#include "attnflow/model/torch/encoder_tensors.h"
+#include "attnflow/model/torch/model_tensors.h"
 
 namespace attnflow::internal {
 

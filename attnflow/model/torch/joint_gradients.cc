@@ -90,7 +90,7 @@ class JointLayers {
 
 // The inputs of each layer, and the output of the last.
 template <typename Ops>
-std::vector<at::Tensor> inputs_of(const DecoderTensors& stack, Ops& ops, at::Tensor x) {
+std::vector<at::Tensor> inputs_of(const ModelTensors& stack, Ops& ops, at::Tensor x) {
   std::vector<at::Tensor> inputs = {std::move(x)};
   for (std::size_t index = 0; index < stack.config.layers; ++index) {
     const TransformerLayer& layer = *stack.layers.get(index, index + 1);
@@ -105,8 +105,8 @@ at::Tensor leaf_of(const at::Tensor& x) { return x.detach().requires_grad_(true)
 }  // namespace
 
 void differentiate_joint(const JointGradientQuestion& question, AttentionGradientSink& sink) {
-  const DecoderTensors& encoder = question.encoder;
-  const DecoderTensors& decoder = question.decoder;
+  const ModelTensors& encoder = question.encoder;
+  const ModelTensors& decoder = question.decoder;
   const std::int64_t m = to_signed(question.source.size());
   const std::int64_t n = to_signed(question.target.size());
   AutogradOps below;

@@ -26,13 +26,13 @@
 
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/model/model.h"
-#include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/model_tensors.h"
 
 namespace attnflow::internal {
 
 struct JointGradientQuestion {
-  const DecoderTensors& encoder;
-  const DecoderTensors& decoder;
+  const ModelTensors& encoder;
+  const ModelTensors& decoder;
   std::span<const std::int64_t> source;
   std::span<const std::int64_t> target;
   at::Tensor source_bias;  // added to scores, [H, T, T]; or undefined

@@ -1,4 +1,4 @@
-// A decoder's layers as libtorch tensors: all of them, or only those at hand.
+// A stack's layers as libtorch tensors: all of them, or only those at hand.
 //
 // Problem. libtorch computes in float32, but files hold 4 to 16 bits per number. All layers in float32 take up to eight
 // times the file's memory, and a text runs through one layer at a time.

@@ -129,28 +129,30 @@ struct DistanceTerms {
 
 // Properties of a layer that its weights do not determine.
 struct LayerForm {
-  // What all layers of a model have in common, without tensors.
+  // The properties that all layers of a model share.
   explicit LayerForm(const ModelConfig& config);
 
-  NormPlace norm_place = NormPlace::kBefore;
-  Activation activation = Activation::kGelu;
-  double norm_eps = 0.0;
-  bool norm_plus_one = false;        // norms multiply by 1 + scale
-  std::int64_t heads = 1;            // H
-  std::int64_t key_value_heads = 1;  // G
-  std::int64_t head_width = 1;       // d
-  std::int64_t window = 0;           // causal: positions that a query sees, including itself; 0: all before it
-  bool parallel = false;             // the feed-forward network has the same input as attention, not attention's sum
+  NormPlace norm_place;
+  Activation activation;
+  double norm_eps;
+  bool norm_plus_one;            // norms multiply by 1 + scale
+  std::int64_t heads;            // H
+  std::int64_t key_value_heads;  // G
+  std::int64_t head_width;       // d
+  bool parallel;                 // the feed-forward network has the same input as attention, not attention's sum
+  double score_cap;              // 0: none
+  double score_factor;           // of q k^T
+  double residual_factor;        // of the output of each half of the layer
+  double gate_limit;             // with a gate: c; 0: none
+  std::int64_t chosen_experts;   // of a token, if there are experts
+  bool normalized_experts;       // their weights sum to 1
+
+  // These vary between layers or hold tensors.
+  std::int64_t window = 0;  // causal: positions that a query sees, including itself; 0: all before it
   RotaryUse rotary = RotaryUse::kUsual;
-  Slopes slopes;                    // added to scores
-  DistanceTerms distances;          // added to scores
-  double score_cap = 0.0;           // 0: none
-  double score_factor = 1.0;        // of q k^T
-  double residual_factor = 1.0;     // of the output of each half of the layer
-  double gate_limit = 0.0;          // with a gate: c; 0: none
-  at::Tensor sinks;                 // [H]: one more score for each head, which belongs to no token; undefined: none
-  std::int64_t chosen_experts = 0;  // of a token, if there are experts
-  bool normalized_experts = true;   // their weights sum to 1
+  Slopes slopes;            // added to scores
+  DistanceTerms distances;  // added to scores
+  at::Tensor sinks;         // [H]: one more score for each head, which belongs to no token; undefined: none
 };
 
 // The maps of one feed-forward network, the layer's or an expert's.

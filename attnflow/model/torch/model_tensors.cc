@@ -1,4 +1,4 @@
-#include "attnflow/model/torch/decoder_tensors.h"
+#include "attnflow/model/torch/model_tensors.h"
 
 #include <torch/csrc/autograd/autograd.h>
 
@@ -16,6 +16,28 @@ constexpr std::size_t kTileBytes = std::size_t{48} << 20U;  // of a table that i
 
 at::Tensor indices_of(std::span<const std::int64_t> ids, at::Device device) {
   return at::tensor(at::ArrayRef<std::int64_t>(ids.data(), ids.size()), at::TensorOptions(at::kLong)).to(device);
+}
+
+at::Tensor batched(const at::Tensor& tokens) {
+  if (!tokens.defined() || tokens.dim() == 3) return tokens;
+  return tokens.view({1, -1, tokens.size(-1)});
+}
+
+// [2 span, hidden], or undefined.
+at::Tensor distance_embeddings(TensorSource& source, const ModelWeights& weights) {
+  if (weights.distance_embedding == nullptr) return {};
+  return Norm(source, weights.distance_norm, weights.config.norm_eps)(source.get(*weights.distance_embedding));
+}
+
+void add_distances(const at::Tensor& embeddings, TransformerLayer& layer) {
+  if (!embeddings.defined()) return;
+  LayerForm& form = layer.form;
+  const auto by_head = [&](const Linear& own, const Linear& of_tokens) {
+    const Linear& map = own.weight.defined() ? own : of_tokens;
+    return at::linear(embeddings, map.weight, map.bias).view({-1, form.heads, form.head_width});
+  };
+  form.distances = {by_head(layer.distance_key, layer.key),
+                    by_head(layer.distance_query, layer.query) * form.score_factor};
 }
 
 // The same target among the chosen rows, which are those of its label and its other labels.
@@ -46,38 +68,53 @@ at::Tensor RowTable::rows(const at::Tensor& indices) const {
   return at::cat(found);
 }
 
-DecoderTensors::DecoderTensors(TensorSource& source, const ModelWeights& weights, Keep keep)
+ImageTensors::ImageTensors(TensorSource& source, const ImageWeights& weights)
+    : class_token(batched(source.find(weights.class_token))),
+      distillation_token(source.find(weights.distillation_token)),
+      register_tokens(source.find(weights.register_tokens)),
+      patches(source, weights.patches),
+      position(batched(source.find(weights.position))) {}
+
+ModelTensors::ModelTensors(TensorSource& source, const ModelWeights& weights, Keep keep)
     : config(weights.config),
       device(source.device()),
       word_embedding(source, weights.word_embedding, keep == Keep::kAll),
       position_embedding(source.find(weights.position_embedding)),
-      distance_bias(source.find(weights.distance_bias)),
+      token_type_embedding(source.find(weights.token_type_embedding)),
       embedding_norm(source, weights.embedding_norm, config.norm_eps, has_plus_one()),
+      embedding_projection(source, weights.embedding_projection),
+      distance_bias(source.find(weights.distance_bias)),
       frequencies(frequencies_of(config.rotary)),
       local_frequencies(config.architecture->keys.local_rotary_theta.empty() ? at::Tensor()
                                                                              : frequencies_of(config.local_rotary)),
       forms(make_forms(source, weights)),
       layers(
-          config.layers,
+          weights.layers.size(),
           [all = &source, whole = keep == Keep::kAll, own = source.for_passing_layers(), parts = weights.layers,
-           layer_forms = forms](std::size_t index) mutable {
-            if (whole) return TransformerLayer(*all, parts[index], layer_forms[index]);
+           layer_forms = forms, distances = distance_embeddings(source, weights)](std::size_t index) {
             TensorSource once = own;
-            return TransformerLayer(once, parts[index], layer_forms[index]);
+            TransformerLayer layer(whole ? *all : once, parts[index], layer_forms[index]);
+            add_distances(distances, layer);
+            return layer;
           },
           keep == Keep::kAll),
       final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()),
+      head_activation(weights.head.activation),
+      head_dense(source, weights.head.dense),
+      head_norm(source, weights.head.norm, config.norm_eps),
       output(source, weights.head.output.weight, keep == Keep::kAll),
-      output_bias(source.find(weights.head.output.bias)) {
+      output_bias(source.find(weights.head.output.bias)),
+      second_output(source, weights.head.second) {
+  if (weights.image) image.emplace(source, *weights.image);
   if (output_bias.defined()) output_bias = output_bias.flatten();  // BART stores it as [1, out]
 }
 
-at::Tensor DecoderTensors::frequencies_of(const RotaryConfig& rotary) const {
+at::Tensor ModelTensors::frequencies_of(const RotaryConfig& rotary) const {
   if (config.position_kind != PositionKind::kRotary) return {};
   return at::tensor(rotary.frequencies(config.rotary_width), at::TensorOptions(at::kFloat)).to(device);
 }
 
-std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const ModelWeights& weights) const {
+std::vector<LayerForm> ModelTensors::make_forms(TensorSource& source, const ModelWeights& weights) const {
   LayerForm form(config);
   if (config.position_kind == PositionKind::kAlibi) {
     const bool scaled = config.architecture->scaled_alibi;
@@ -85,7 +122,7 @@ std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const Mo
     if (scaled) form.slopes = {form.slopes.of_heads.to(at::kBFloat16), config.score_factor};
   }
   std::vector<LayerForm> all;
-  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+  for (std::size_t layer = 0; layer < weights.layers.size(); ++layer) {
     form.window = to_signed(config.windows[layer]);
     form.rotary = rotary_use(layer);
     form.sinks = source.find(weights.layers[layer].sinks);
@@ -94,7 +131,7 @@ std::vector<LayerForm> DecoderTensors::make_forms(TensorSource& source, const Mo
   return all;
 }
 
-at::Tensor DecoderTensors::value(const AutogradOps& ops, const ScoreTarget& target, const at::Tensor& hidden) const {
+at::Tensor ModelTensors::value(const AutogradOps& ops, const ScoreTarget& target, const at::Tensor& hidden) const {
   const at::Tensor x = ops.normed(final_norm, hidden.unsqueeze(0));
   const at::Tensor fixed = x.detach();
   const bool of_all = target.kind != ScoreTarget::Kind::kLogit && target.kind != ScoreTarget::Kind::kLogitDifference;
@@ -129,7 +166,7 @@ at::Tensor DecoderTensors::value(const AutogradOps& ops, const ScoreTarget& targ
   return number.detach() + (linear - linear.detach());
 }
 
-at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t begin) const {
+at::Tensor ModelTensors::embed(std::span<const std::int64_t> ids, std::size_t begin) const {
   at::Tensor x = word_embedding.rows(indices_of(ids, device)).unsqueeze(0);
   const bool of_sum = config.architecture->norm_of_sum;
   if (!of_sum) x = embedding_norm(x);
@@ -138,7 +175,7 @@ at::Tensor DecoderTensors::embed(std::span<const std::int64_t> ids, std::size_t 
   return of_sum ? embedding_norm(x) : x;
 }
 
-at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const {
+at::Tensor ModelTensors::positions(std::size_t begin, std::size_t count) const {
   const auto first = to_signed(config.position_offset + begin);
   if (position_embedding.defined()) return position_embedding.narrow(0, first, to_signed(count));
   const PositionKind kind = config.position_kind;
@@ -153,13 +190,13 @@ at::Tensor DecoderTensors::positions(std::size_t begin, std::size_t count) const
   return at::cat({at::sin(angles), at::cos(angles)}, 1).to(at::kFloat);
 }
 
-RotaryUse DecoderTensors::rotary_use(std::size_t layer) const {
+RotaryUse ModelTensors::rotary_use(std::size_t layer) const {
   if (!config.rotary_layers[layer]) return RotaryUse::kNone;
   return config.windows[layer] != 0 && local_frequencies.defined() ? RotaryUse::kLocal : RotaryUse::kUsual;
 }
 
-Rotation DecoderTensors::rotation(const RotaryConfig& rotary, const at::Tensor& of_frequencies, std::size_t begin,
-                                  std::size_t count) const {
+Rotation ModelTensors::rotation(const RotaryConfig& rotary, const at::Tensor& of_frequencies, std::size_t begin,
+                                std::size_t count) const {
   Rotation rotation;
   if (!of_frequencies.defined()) return rotation;
   rotation.neighbors = config.architecture->rotary_neighbors;

@@ -1,4 +1,4 @@
-// A decoder's weights as libtorch tensors.
+// The weights of a stack as libtorch tensors: an encoder, a decoder, or either half of an encoder-decoder.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -48,12 +48,26 @@ class RowTable {
   std::size_t tile_ = 1;                // rows
 };
 
-struct DecoderTensors {
+struct ImageTensors {
+  ImageTensors(TensorSource& source, const ImageWeights& weights);
+
+  at::Tensor class_token;         // [1, 1, hidden], or undefined
+  at::Tensor distillation_token;  // [1, 1, hidden], or undefined
+  at::Tensor register_tokens;     // [1, registers, hidden], or undefined
+  Linear patches;                 // weight [hidden, channels, patch height, patch width]
+  at::Tensor position;            // [1, positions, hidden], or undefined
+};
+
+struct ModelTensors {
   // Keep::kFew: layers, embedding and output are made from their stored form when they are used (layer_store.h).
   enum class Keep { kAll, kFew };
-  DecoderTensors(TensorSource& source, const ModelWeights& weights, Keep keep = Keep::kAll);
+  ModelTensors(TensorSource& source, const ModelWeights& weights, Keep keep = Keep::kAll);
 
-  // Returns the input of the first layer for tokens at positions from `begin` on: [1, n, hidden].
+  // Layer `index`, from 0, of those that run; the one after it will be asked for next.
+  LayerStore::Layer layer(std::size_t index) const {
+    return layers.get(config.stored_layer(index), config.stored_layer(index + 1));
+  }
+  // Returns the input of a decoder's first layer for tokens at positions from `begin` on: [1, n, hidden].
   at::Tensor embed(std::span<const std::int64_t> ids, std::size_t begin) const;
   template <typename Ops>
   void turn(Ops& ops, std::size_t begin, std::size_t count) const {
@@ -64,14 +78,13 @@ struct DecoderTensors {
   at::Tensor run_layers(Ops& ops, at::Tensor x, const std::stop_token& stop) const {
     for (std::size_t index = 0; index < config.layers; ++index) {
       if (stop.stop_requested()) throw Cancelled();
-      x = run_layer(ops, *layers.get(index, index + 1), index, std::move(x));
+      x = run_layer(ops, *layer(index), index, std::move(x));
     }
     return x;
   }
-  // Converts the last layer's output, [.., hidden], to logits [.., vocabulary or classes].
+  // Returns the products of the output matrix, with its bias: [.., in] -> [.., out].
   template <typename Ops>
-  at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
-    const at::Tensor x = ops.normed(final_norm, hidden);
+  at::Tensor products(const Ops& ops, const at::Tensor& x) const {
     std::vector<at::Tensor> parts;
     output.tiles([&](std::int64_t begin, const at::Tensor& tile) {
       Linear map;
@@ -79,7 +92,12 @@ struct DecoderTensors {
       if (output_bias.defined()) map.bias = output_bias.narrow(0, begin, tile.size(0));
       parts.push_back(ops.linear(map, x));
     });
-    return finished(ops, parts.size() == 1 ? parts.front() : at::cat(parts, -1));
+    return parts.size() == 1 ? parts.front() : at::cat(parts, -1);
+  }
+  // Converts the output of a decoder's last layer, [.., hidden], to logits [.., vocabulary or classes].
+  template <typename Ops>
+  at::Tensor logits(const Ops& ops, const at::Tensor& hidden) const {
+    return finished(ops, products(ops, ops.normed(final_norm, hidden)));
   }
   // Returns the number that a target selects from the logits of one position's output of the last layer, [hidden].
   // Reads only the rows of the output matrix on which the number depends.
@@ -88,17 +106,27 @@ struct DecoderTensors {
 
   ModelConfig config;
   at::Device device;
+  std::optional<ImageTensors> image;  // set for an image model; the tables below are then undefined
   RowTable word_embedding;
-  at::Tensor position_embedding;  // undefined: none is learned
-  at::Tensor distance_bias;       // [buckets, heads], or undefined
-  Norm embedding_norm;            // of embeddings; without a scale: none
-  at::Tensor frequencies;         // [rotary_width / 2], undefined: no rotary embedding
-  at::Tensor local_frequencies;   // for layers with a window, if they have their own
-  std::vector<LayerForm> forms;   // made from the above
-  LayerStore layers;
-  Norm final_norm;         // without a scale: none
+  at::Tensor position_embedding;    // undefined: none is learned
+  at::Tensor token_type_embedding;  // undefined: none
+  Norm embedding_norm;              // as for all below: without a scale, or a weight, there is none
+  Linear embedding_projection;
+  at::Tensor distance_bias;      // [buckets, heads], or undefined
+  at::Tensor frequencies;        // [rotary_width / 2], undefined: no rotary embedding
+  at::Tensor local_frequencies;  // for layers with a window, if they have their own
+  std::vector<LayerForm> forms;  // of the layers as stored; made from the above
+  LayerStore layers;             // as stored
+  Norm final_norm;
+
+  // A masked language model: dense, activation, norm, output. Classification: dense and activation if there is a dense,
+  // norm if any, output; if there is a second output, the mean of both. A decoder: output.
+  Activation head_activation = Activation::kTanh;
+  Linear head_dense;
+  Norm head_norm;
   RowTable output;         // [vocabulary or classes, hidden]; undefined: a base model, which has no logits
   at::Tensor output_bias;  // or undefined: none
+  Linear second_output;
 
  private:
   // Scales and caps the products of the output matrix.
