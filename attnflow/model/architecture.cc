@@ -39,7 +39,8 @@ std::span<const Architecture> families(ArchitectureKind kind) {
 }  // namespace
 
 const Architecture* find_architecture(std::string_view model_type) {
-  for (const ArchitectureKind kind : {ArchitectureKind::kEncoder, ArchitectureKind::kDecoder, ArchitectureKind::kEncoderDecoder}) {
+  for (const ArchitectureKind kind :
+       {ArchitectureKind::kEncoder, ArchitectureKind::kDecoder, ArchitectureKind::kEncoderDecoder}) {
     if (const Architecture* const row = internal::find_row(families(kind), model_type)) return row;
   }
   return nullptr;
@@ -49,7 +50,9 @@ const Architecture& source_half(const Architecture& decoder) {
   return *internal::find_row(internal::source_families(), decoder.model_type);
 }
 
-std::string architecture_list(ArchitectureKind kind) { return internal::list_of(families(kind), &Architecture::model_type); }
+std::string architecture_list(ArchitectureKind kind) {
+  return internal::list_of(families(kind), &Architecture::model_type);
+}
 
 std::optional<Activation> find_activation(std::string_view name) {
   for (const auto& [known, activation] : kActivations) {

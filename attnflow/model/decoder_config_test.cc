@@ -30,7 +30,9 @@ Json llama() {
 
 Json of_type(const std::string& type) { return with(llama(), "model_type", type); }
 
-ModelConfig parse(const Json& json) { return parse_model_config(json.dump(), "config.json", ArchitectureKind::kDecoder); }
+ModelConfig parse(const Json& json) {
+  return parse_model_config(json.dump(), "config.json", ArchitectureKind::kDecoder);
+}
 
 void expect_bad(const Json& json, const std::vector<std::string>& words) {
   expect_error(ErrorKind::kBadFile, words, [&] { parse(json); });

@@ -76,7 +76,7 @@ TEST(DecoderWeights, LayerNormsMayHaveNoShift) {
   for (const NormWeights& norm : {layer.attention_norm, layer.feed_forward_norm, weights.final_norm}) {
     EXPECT_NE(norm.scale, nullptr);
     EXPECT_EQ(norm.shift, nullptr);
-    EXPECT_TRUE(norm.centres);
+    EXPECT_EQ(norm.kind, NormKind::kLayerNoShift);
   }
   EXPECT_EQ(layer.feed_forward_norm.scale, layer.attention_norm.scale);
 }

@@ -213,7 +213,7 @@ TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
     EXPECT_EQ(weights.info.head, head);  // both begin with head.dense, and no class is named
     EXPECT_FALSE(weights.info.norms_after);
     EXPECT_EQ(weights.position_embedding, nullptr);
-    EXPECT_TRUE(weights.final_norm.centres);
+    EXPECT_EQ(weights.final_norm.kind, NormKind::kLayerNoShift);
     const LayerWeights& first = weights.layers.at(0);
     EXPECT_EQ(first.attention_norm.scale, nullptr);
     EXPECT_EQ(first.query.weight->name, "model.layers.0.attn.Wqkv.weight");
@@ -223,7 +223,7 @@ TEST(EncoderWeights, ModernbertHasOneMapForThreeAndNoBiases) {
     EXPECT_EQ(first.gate.begin, 0U);
     EXPECT_EQ(first.feed_forward_in.begin, 40U);
     EXPECT_EQ(weights.layers.at(1).attention_norm.shift, nullptr);
-    EXPECT_TRUE(weights.layers.at(1).attention_norm.centres);
+    EXPECT_EQ(weights.layers.at(1).attention_norm.kind, NormKind::kLayerNoShift);
     // Without its output, a classifier's map would be that of a masked language model.
     std::erase_if(plan, [](const PlannedTensor& tensor) { return tensor.name == "classifier.weight"; });
     expect_each_needed(model, plan);

@@ -150,7 +150,8 @@ class Planner : ErrorsOf {
     find_architecture();
     check_settings();
     write_config();
-    model_.settings = parse_model_config(model_.config.dump(), source() + " (as config.json)", ArchitectureKind::kDecoder);
+    model_.settings =
+        parse_model_config(model_.config.dump(), source() + " (as config.json)", ArchitectureKind::kDecoder);
     if (has(Peculiarity::kWindowIgnored)) model_.settings.windows.assign(model_.settings.layers, 0);
     check_widths();
     place_tensors();

@@ -51,8 +51,8 @@ inline bool is_one_map(std::string_view names) { return names.find('{') == std::
 
 struct NormWeights {
   const StoredTensor* scale = nullptr;  // [width]; null: there is no such norm
-  const StoredTensor* shift = nullptr;  // [width], or null: RMS norm
-  bool centres = false;                 // a layer norm that subtracts the mean even without a shift
+  const StoredTensor* shift = nullptr;  // [width], of NormKind::kLayer; else null
+  NormKind kind = NormKind::kLayer;
 };
 
 // One of a layer's feed-forward networks, all of which have gates.

@@ -28,7 +28,8 @@ constexpr double kLargestFactor = 1e6;
 const Architecture& read_architecture(const Reader& reader, std::optional<ArchitectureKind> expected) {
   const std::string type = reader.text_or("model_type", "");
   const Architecture* const row = find_architecture(type);
-  if (row != nullptr && (expected ? row->kind == *expected : row->kind != ArchitectureKind::kEncoderDecoder)) return *row;
+  if (row != nullptr && (expected ? row->kind == *expected : row->kind != ArchitectureKind::kEncoderDecoder))
+    return *row;
   if (expected && *expected != ArchitectureKind::kEncoder) {
     const std::string kinds =
         fmt::format("expected {}: {}", *expected == ArchitectureKind::kDecoder ? "a decoder" : "an encoder-decoder",
@@ -40,8 +41,9 @@ const Architecture& read_architecture(const Reader& reader, std::optional<Archit
   if (row != nullptr && row->kind == ArchitectureKind::kDecoder) {
     reader.unsupported("model_type is {}, a decoder; expected an encoder: {}", quote_name(type), encoders);
   }
-  const std::string all = fmt::format("{}, {}, and with generate {}", encoders, architecture_list(ArchitectureKind::kDecoder),
-                                      architecture_list(ArchitectureKind::kEncoderDecoder));
+  const std::string all =
+      fmt::format("{}, {}, and with generate {}", encoders, architecture_list(ArchitectureKind::kDecoder),
+                  architecture_list(ArchitectureKind::kEncoderDecoder));
   if (type.empty()) {
     reader.damaged(
         "the key \"model_type\" is missing; expected one of {}. Is this the config.json of a Hugging Face model?", all);
@@ -498,7 +500,8 @@ std::size_t ModelConfig::stored_layer(std::size_t index) const {
   return group * inner_layers + index % inner_layers;
 }
 
-ModelConfig parse_model_config(std::string_view text, const std::string& source, std::optional<ArchitectureKind> expected) {
+ModelConfig parse_model_config(std::string_view text, const std::string& source,
+                               std::optional<ArchitectureKind> expected) {
   const Json json = internal::parse_json_object(text, source);
   const Architecture& architecture = read_architecture(Reader(json, source), expected);
   Json settings = settings_of(Reader(json, source), architecture);

@@ -26,8 +26,8 @@ namespace attnflow {
 //   yarn     (1 - s) f_i / factor + s f_i with s = 1 for pairs below `low`, 0 above `high`, and linear in between
 //            (Peng et al., 2023, https://arxiv.org/abs/2309.00071)
 //   each     f_i / factors_i (longrope)
-// cos and sin are multiplied by an amplitude. An image has rows and columns of patches as positions (encoder_positions.h
-// in torch/).
+// cos and sin are multiplied by an amplitude. An image has rows and columns of patches as positions
+// (encoder_positions.h in torch/).
 struct RotaryConfig {
   enum class Scaling { kNone, kLinear, kLlama3, kYarn, kEach };
   double theta = 10000.0;

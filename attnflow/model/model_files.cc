@@ -28,7 +28,8 @@ const ModelInfo& ModelFiles::info() const {
 const ModelWeights& ModelFiles::encoder_weights() const {
   const auto* const weights = std::get_if<ModelWeights>(&files_);
   if (weights != nullptr && weights->config.architecture->is_encoder()) return *weights;
-  if (folder_) read_model_config(*folder_, ArchitectureKind::kEncoder);  // reports what is wrong with a decoder's config
+  if (folder_)
+    read_model_config(*folder_, ArchitectureKind::kEncoder);  // reports what is wrong with a decoder's config
   throw Error(ErrorKind::kUnsupportedModel, "expected an encoder, found the decoder " + info().name);
 }
 

@@ -186,9 +186,10 @@ class StackFinder {
     if (!names_.query_bias.empty()) layer.query.bias = numbers(prefix, names_.query_bias, queries, Kind::kBias);
     if (!names_.value_bias.empty()) layer.value.bias = numbers(prefix, names_.value_bias, keys, Kind::kBias);
     if (!names_.query_norm.empty()) {
+      const NormKind kind = row_.norm == NormKind::kRmsPlusOne ? row_.norm : NormKind::kRms;
       const auto head_norm = [&](std::string_view name, std::size_t all) {
         return finder_.norm(prefix + std::string(name), row_.head_norms ? config_.head_width : all,
-                            row_.head_norms ? "the size of a head" : "the heads", NormKind::kRms);
+                            row_.head_norms ? "the size of a head" : "the heads", kind);
       };
       layer.query_norm = head_norm(names_.query_norm, queries);
       layer.key_norm = head_norm(names_.key_norm, keys);

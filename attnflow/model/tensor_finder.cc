@@ -101,7 +101,7 @@ NormWeights TensorFinder::norm(const std::string& name, std::size_t width, std::
   if (kind == NormKind::kLayer) {
     found.shift = tensor({name + ".beta", name + ".bias"}, {width}, shape_source, Kind::kNormShift);
   }
-  found.centres = kind == NormKind::kLayerNoShift;
+  found.kind = kind;
   return found;
 }
 

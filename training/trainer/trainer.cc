@@ -311,7 +311,7 @@ class TorchTrainer final : public Trainer {
 }  // namespace
 
 std::unique_ptr<Trainer> make_trainer(const ModelWeights& weights, const TrainerOptions& options) {
-  if (weights.info.head == ModelHead::kNone) {
+  if (weights.info.head == ModelHead::kNone || weights.info.head == ModelHead::kEmbedding) {
     throw Error(ErrorKind::kUnsupportedModel,
                 fmt::format("{}: expected a model with a masked-language-model or classification head to train, found "
                             "none",

@@ -81,7 +81,7 @@ ModelTensors::ModelTensors(TensorSource& source, const ModelWeights& weights, Ke
       word_embedding(source, weights.word_embedding, keep == Keep::kAll),
       position_embedding(source.find(weights.position_embedding)),
       token_type_embedding(source.find(weights.token_type_embedding)),
-      embedding_norm(source, weights.embedding_norm, config.norm_eps, has_plus_one()),
+      embedding_norm(source, weights.embedding_norm, config.norm_eps),
       embedding_projection(source, weights.embedding_projection),
       distance_bias(source.find(weights.distance_bias)),
       frequencies(frequencies_of(config.rotary)),
@@ -98,7 +98,7 @@ ModelTensors::ModelTensors(TensorSource& source, const ModelWeights& weights, Ke
             return layer;
           },
           keep == Keep::kAll),
-      final_norm(source, weights.final_norm, config.norm_eps, has_plus_one()),
+      final_norm(source, weights.final_norm, config.norm_eps),
       head_activation(weights.head.activation),
       head_dense(source, weights.head.dense),
       head_norm(source, weights.head.norm, config.norm_eps),

@@ -102,7 +102,6 @@ struct ModelTensors {
   // Returns the number that a target selects from the logits of one position's output of the last layer, [hidden].
   // Reads only the rows of the output matrix on which the number depends.
   at::Tensor value(const AutogradOps& ops, const ScoreTarget& target, const at::Tensor& hidden) const;
-  bool has_plus_one() const { return config.architecture->norm == NormKind::kRmsPlusOne; }
 
   ModelConfig config;
   at::Device device;

@@ -33,10 +33,10 @@ Linear Linear::whole() const {
   return map;
 }
 
-Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one)
+Norm::Norm(TensorSource& source, const NormWeights& weights, double epsilon)
     : scale(source.find(weights.scale)), shift(source.find(weights.shift)), eps(epsilon) {
-  if (weights.centres) shift = at::zeros_like(scale);
-  if (plus_one && scale.defined()) scale = scale + 1.0;
+  if (weights.kind == NormKind::kLayerNoShift) shift = at::zeros_like(scale);
+  if (weights.kind == NormKind::kRmsPlusOne) scale = scale + 1.0;
 }
 
 at::Tensor Norm::operator()(const at::Tensor& x) const {
@@ -115,7 +115,6 @@ LayerForm::LayerForm(const ModelConfig& config)
     : norm_place(config.architecture->norm_place),
       activation(config.activation),
       norm_eps(config.norm_eps),
-      norm_plus_one(config.architecture->norm == NormKind::kRmsPlusOne),
       heads(to_signed(config.heads)),
       key_value_heads(to_signed(config.key_value_heads)),
       head_width(to_signed(config.head_width)),
@@ -133,9 +132,7 @@ TransformerLayer::TransformerLayer(TensorSource& source, const LayerWeights& wei
     TensorSource& source;
     const LayerForm& form;
     void operator()(Linear& to, const LinearWeights& from) const { to = Linear(source, from); }
-    void operator()(Norm& to, const NormWeights& from) const {
-      to = Norm(source, from, form.norm_eps, form.norm_plus_one);
-    }
+    void operator()(Norm& to, const NormWeights& from) const { to = Norm(source, from, form.norm_eps); }
     void operator()(at::Tensor& to, const StoredTensor* from) const { to = source.find(from); }
   } const take = {source, form};
   std::apply([&](auto&... to) { std::apply([&](const auto&... from) { (take(to, from), ...); }, all(weights)); },

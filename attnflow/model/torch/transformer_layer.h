@@ -73,7 +73,7 @@ struct Linear {
 
 struct Norm {
   Norm() = default;
-  Norm(TensorSource& source, const NormWeights& weights, double epsilon, bool plus_one = false);
+  Norm(TensorSource& source, const NormWeights& weights, double epsilon);
   at::Tensor operator()(const at::Tensor& x) const;  // returns x itself if there is no norm
   // Returns 1 / sigma of an RMS norm, [.., 1].
   at::Tensor factor(const at::Tensor& x) const;
@@ -135,7 +135,6 @@ struct LayerForm {
   NormPlace norm_place;
   Activation activation;
   double norm_eps;
-  bool norm_plus_one;            // norms multiply by 1 + scale
   std::int64_t heads;            // H
   std::int64_t key_value_heads;  // G
   std::int64_t head_width;       // d
