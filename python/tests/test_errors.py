@@ -164,6 +164,7 @@ class Errors(PackageTest):
             ('expected a number, found "much"', {"residual": "much"}),
             ("residual: expected a number, a text, or a list of these, found object", {"residual": object()}),
             ("flow_tolerance: expected", {"flow_tolerance": 0.0}),
+            ("the number of one head, from 0, found a list of 2; explain one head at a time", {"heads": [0, 1]}),
             ("expected a known option, found 'residuum'; did you mean 'residual'? (options: ", {"residuum": 0.5}),
             ("layers: expected layers from 1, found 0", {"layers": [0]}),
             ("output_token", {"output_token": 6}),

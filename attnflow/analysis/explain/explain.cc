@@ -202,12 +202,13 @@ class TextExplanation {
   // The model's prediction, once it has run. Positions remain those of tokens, even if words are merged.
   void take(const ModelOutput& output) {
     task_.add_predictions(output, shown());
-    if (!text_.explains && !checks_)
-      return require_check(text_.options.check, text_.report, text_.model.info(), shown(), text_.reading);
+    const ModelInfo& info = text_.model.info();
+    if (!text_.explains && !checks_) {
+      return require_check(text_.options.check, text_.report, info, shown(), info.causal ? text_.reading : 0);
+    }
     const ReportTarget target = task_.target(asked_, output, shown());
     explained_ = task_.score(target);
     // Also where other tokens are blanked, or by padding.
-    const ModelInfo& info = text_.model.info();
     if (info.head == ModelHead::kClassification && info.causal) explained_.position = run_.logit_positions.front();
     if (text_.explains) text_.report.target = target;
     if (!text_.explains || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);

@@ -7,6 +7,7 @@
 
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/model/decoder.h"
 #include "attnflow/words/numbers.h"
 
 namespace attnflow {

@@ -238,6 +238,11 @@ class Text(PackageTest):
             attnflow.explain(self.model, self.tokenizer, "the key", check=True)
         with self.assertRaisesRegex(attnflow.Error, "check=True: expected output_token 3, .* found 1; omit output_tok"):
             attnflow.explain(self.model, self.tokenizer, text, check=True, output_token=1)
+        classes, tokenizer = loaded("bert_classification")
+        with self.assertRaisesRegex(
+            attnflow.Error, "check=True: expected output_token 0, where .* found 3; omit output"
+        ):
+            attnflow.explain(classes, tokenizer, "the key", check=True, output_token="last")
         with self.assertRaisesRegex(attnflow.Error, "check: expected True, False or None, found 1"):
             attnflow.explain(self.model, self.tokenizer, text, check=1)  # type: ignore[call-overload]
 
