@@ -6,12 +6,15 @@ import { type Box, cutOf, type MapScale, type Picture, SMALL_PICTURE } from "../
 import type { Numbers } from "../report/values";
 import { AGAINST, FOR, format, formatSigned } from "../report/text";
 import { paintMap, type MapLook } from "../views/image_stage";
+import { MARK_COLOUR, MARK_DASHES, MARK_INSET, type PatchMark } from "../views/patch_marks";
 import { canvasUrl, themeOf, xmlText } from "./picture";
 
 export interface ExportedMap {
   title: string;
   map: Numbers | null;
   scale: MapScale;
+  /** outlined patches */
+  marks?: readonly PatchMark[];
 }
 
 export interface StageLook extends Omit<MapLook, "scale"> {
@@ -110,17 +113,28 @@ export function exportedStages(
       `<rect ${box} fill="none" stroke="${colour}" stroke-width="${wide}"/>`;
     return frame("#ffffff", 4) + frame("#000000", 2);
   };
+  const marked = (marks: readonly PatchMark[]) =>
+    marks
+      .map(({ token, decides }) => {
+        const { left, top, right, bottom } = picture.placeOf(token);
+        const [x, y] = [MARK_INSET * (right - left), MARK_INSET * (bottom - top)];
+        const box = place({ left: left + x, top: top + y, right: right - x, bottom: bottom - y });
+        const frame = (colour: string, wide: number, dashes: string) =>
+          `<rect ${box} fill="none" stroke="${colour}" stroke-width="${wide}"${dashes && ` stroke-dasharray="${dashes}"`}/>`;
+        return frame(CASING, 5, "") + frame(MARK_COLOUR, 2.5, decides ? "" : MARK_DASHES);
+      })
+      .join("");
   const parts: string[] = [];
   const ramps: string[] = [];
-  for (const [k, { title, map, scale: values }] of maps.entries()) {
+  for (const [k, { title, map, scale: values, marks = [] }] of maps.entries()) {
     const x = GAP + (k % across) * (whole + GAP);
     const y = GAP / 2 + Math.floor(k / across) * (HEAD + height + foot);
     parts.push(`<g transform="translate(${x} ${y})"><text y="14" font-weight="600">${xmlText(title)}</text>`);
-    if (pair) parts.push(`<g transform="translate(0 ${HEAD})">${photo}${picked()}</g>`);
+    if (pair) parts.push(`<g transform="translate(0 ${HEAD})">${photo}${marked(marks)}${picked()}</g>`);
     parts.push(`<g transform="translate(${pair ? width + GAP / 2 : 0} ${HEAD})">`);
     if (overlay !== "beside") parts.push(photo);
     if (map) parts.push(drawn(map, values));
-    parts.push(picked(), "</g>");
+    parts.push(marked(marks), picked(), "</g>");
     const bar = HEAD + height + 8;
     if (map && overlay === "outline") parts.push(lineLegend(map, bar));
     else if (map) {

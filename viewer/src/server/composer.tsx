@@ -82,6 +82,7 @@ export function Composer({ state }: { state: ServerState }) {
       {task === "generation" && <PromptFields question={question} />}
       <Problem state={state} />
       {task === "text" && question.long.value && <LongText question={question} />}
+      {task === "text" && <OtherText question={question} />}
       <div class="row composer-foot">
         {task === "image" ? (
           <PictureExamples state={state} />
@@ -183,32 +184,29 @@ function TextFields({ state }: { state: ServerState }) {
   const masked = question.chosen.value?.head === "masked";
   const changed = [question.pair, question.candidates, question.referents].some(({ value }) => value !== "");
   return (
-    <>
-      <AskArea id="ask-text" label="Text" text={question.text}>
-        <button type="submit" class="primary" id="explain" disabled={question.text.value.trim() === ""}>
-          {asksForBoth(question) ? "Explain both" : "Explain"}
-        </button>
-        <button
-          type="button"
-          id="compare-ask"
-          hidden={!(shown && "viewer" in shown) || asksForBoth(question)}
-          disabled={question.text.value.trim() === "" || busy}
-          title="Explain this text with this model and show it next to the current explanation"
-          onClick={() => void state.variants.compareText()}
-        >
-          Run as B and compare
-        </button>
-        <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
-          <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
-          {masked && (
-            <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
-          )}
-          <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={question.referents} />
-          <Edges question={question} />
-        </Popover>
-      </AskArea>
-      <OtherText question={question} />
-    </>
+    <AskArea id="ask-text" label="Text" text={question.text}>
+      <button type="submit" class="primary" id="explain" disabled={question.text.value.trim() === ""}>
+        {asksForBoth(question) ? "Explain both" : "Explain"}
+      </button>
+      <button
+        type="button"
+        id="compare-ask"
+        hidden={!(shown && "viewer" in shown) || asksForBoth(question)}
+        disabled={question.text.value.trim() === "" || busy}
+        title="Explain this text with this model and show it next to the current explanation"
+        onClick={() => void state.variants.compareText()}
+      >
+        Run as B and compare
+      </button>
+      <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
+        <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
+        {masked && (
+          <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
+        )}
+        <Line id="ask-referents" label="Candidate antecedents, comma-separated" value={question.referents} />
+        <Edges question={question} />
+      </Popover>
+    </AskArea>
   );
 }
 

@@ -12,7 +12,7 @@ import { changeOf, CheckLegend, CheckTip, Replaced } from "./check_parts";
 import { stageLook } from "./image_maps";
 import { bitmapOf, placeIn, Stage } from "./image_stage";
 import { PatchEdges } from "./patch_edges";
-import { marksOf, PatchMarks } from "./patch_marks";
+import { markNotes, marksOf, PatchMarks } from "./patch_marks";
 
 /** The drop without each patch; NaN for those that were not checked. */
 function dropsOf(check: Check, { first, patches }: Picture): Float64Array {
@@ -30,13 +30,14 @@ export function CheckMap() {
   const picture = pictureIn(report);
   const map = dropsOf(check, picture);
   const scale = picture.signedScale(map);
+  const marks = marksOf(viewer);
   const chosen = check.tokens.find(({ token }) => token === open.value);
   const exporter = {
     svg: () =>
-      exportedStages(picture, bitmapOf(picture).image.value, [{ title: "without each patch", map, scale }], {
+      exportedStages(picture, bitmapOf(picture).image.value, [{ title: "without each patch", map, scale, marks }], {
         ...{ ...stageLook(viewer), overlay: "colour", smooth: false, threshold: 0, token: -1, pair: false },
       }),
-    shown: () => ({ file: ["check"] }),
+    shown: () => ({ notes: markNotes(viewer, marks), file: ["check"] }),
     rows: () => ({
       columns: ["input_token", "row", "column", "drop", "spread"],
       rows: check.tokens.map(({ token, drop, spread }) => {
@@ -50,7 +51,7 @@ export function CheckMap() {
       <div class="check-stage">
         <PatchEdges picture={picture}>
           <Stage picture={picture} map={map} scale={scale} token={open.value ?? -1} plain>
-            <PatchMarks picture={picture} marks={marksOf(viewer)} />
+            <PatchMarks picture={picture} marks={marks} />
             <CheckedPatches
               picture={picture}
               check={check}

@@ -21,6 +21,7 @@ import { Figure, pointedMethod } from "./image_figure";
 import { EXPLAINED, isGrey, OverlayChoice } from "./image_legend";
 import { mapIn, mapTitle, scaleIn, shownMaps, stageLook, type ShownMap } from "./image_maps";
 import { bitmapOf, type Bitmap } from "./image_stage";
+import { markNotes, marksOf } from "./patch_marks";
 
 /** Marks the card as ready when the picture is there, or cannot be read. */
 function useReady(root: RefObject<HTMLElement>, { image, problem }: Bitmap) {
@@ -50,17 +51,23 @@ function exporterOf(viewer: Viewer, picture: Picture, bitmap: Bitmap, maps: Show
   const { choices } = viewer.state;
   const [layer, token, overlay] = [choices.layer.value, choices.token.value, choices.overlay.value];
   const methods = maps.map(({ method }) => method);
+  const marks = marksOf(viewer);
   const alone = viewer.scored && methods.length === 1;
   return {
     svg: () =>
       exportedStages(
         picture,
         bitmap.image.value,
-        maps.map(({ method, ...shown }) => ({ title: mapTitle(method, layer), ...shown })),
+        maps.map(({ method, ...shown }) => ({
+          title: mapTitle(method, layer),
+          marks: method === choices.method.value ? marks : [],
+          ...shown,
+        })),
         { ...stageLook(viewer), pair: overlay === "beside" },
       ),
     shown: () => ({
       ...(alone ? {} : { method: methods.join(", ") }),
+      notes: markNotes(viewer, marks),
       file: alone ? methods : [...methods, `layer${layer}`, `token${token}`],
     }),
     rows: () => {

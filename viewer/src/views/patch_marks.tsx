@@ -89,6 +89,13 @@ const meaning = ({ decides, first }: PatchMark) =>
       ? "without it the prediction falls most"
       : "ranked first by this map";
 
+/** A sentence about each outline, for captions. */
+export const markNotes = ({ report }: Viewer, marks: readonly PatchMark[]): string[] =>
+  marks.map((mark) => {
+    const line = mark.decides ? "Solid" : "Dashed";
+    return `${line} outline: ${report.tokens[mark.token].label} (${meaning(mark)}).`;
+  });
+
 /** The meaning of the outlines, with the places of their patches. */
 export function MarksLegend({ marks }: { marks: readonly PatchMark[] }) {
   const { report } = useViewer();

@@ -123,7 +123,7 @@ export async function give(selector: string, ...files: File[]) {
 export const file = (content: unknown, name = "report.json") =>
   new File([typeof content === "string" ? content : JSON.stringify(content)], name);
 
-export async function saved(card: string, kind: "csv" | "json") {
+export async function saved(card: string, kind: "csv" | "json" | "svg") {
   const made = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:");
   await click(`#${card}-card .export > button`);
   await click(`#${card}-card [data-kind="${kind}"]`);

@@ -237,6 +237,12 @@ test("the patch that decides and the one ranked first are outlined, with the num
     expect.stringMatching(/^row \d+, column \d+: without it the prediction falls most$/u),
     expect.stringMatching(/^row \d+, column \d+: ranked first by this map$/u),
   ]);
+  // A saved picture has them, too.
+  const picture = await saved("picture", "svg");
+  expect([picture.split('stroke-width="2.5"').length - 1, picture.split("stroke-dasharray").length - 1]).toEqual([
+    2, 1,
+  ]);
+  expect(picture).toContain("Solid outline: row ");
   const edge = (side: string) => all(`#stages .edge.${side} span`).map(({ textContent }) => Number(textContent));
   const counted = (count: number) => Array.from({ length: count }, (_, k) => k + 1);
   expect([edge("rows"), edge("columns")]).toEqual([counted(rows), counted(columns)]);
