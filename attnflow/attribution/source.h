@@ -140,7 +140,7 @@ struct GivenRows {
 
 class RowsSource : public AttentionSource {
  public:
-  // What the functions refer to must outlive the source.
+  // Everything that the functions refer to must outlive the source.
   explicit RowsSource(GivenRows given) : given_(std::move(given)) {}
 
   std::size_t layers() const override { return given_.layers; }

@@ -92,7 +92,7 @@ View answer_view(const FigureData& data) {
   if (std::optional<Strip> drops = drops_strip(data)) strips.push_back(*std::move(drops));
   const std::size_t above_verdicts = strips.size();
   const std::optional<AnswerRow> attention = attention_row(report);
-  if (attention && !holds_nearly_all(*attention)) {
+  if (attention && (!data.options.notes || !holds_nearly_all(*attention))) {
     strips.push_back(row_strip(data, "strip-attention", attention->title, attention->values));
   }
   const std::vector<StripText> texts = lay_out_strips(data, std::nullopt);

@@ -67,7 +67,8 @@ std::size_t whole(const char* name, const char* expected, const UnorderedJson& g
     const auto value = given.get<double>();
     if (value >= 0.0 && value <= kMaxCount && value == std::floor(value)) return static_cast<std::size_t>(value);
   }
-  wrong(name, expected, given);
+  const bool is_too_large = given.is_number() && given.get<double>() > kMaxCount;
+  wrong(name, is_too_large ? "a whole number of at most 9007199254740992" : expected, given);
 }
 
 std::string string_in(const char* name, const UnorderedJson& given) {

@@ -34,7 +34,7 @@ namespace attnflow {
 // ds/dy_i: the vector that position j writes into position i times the score's gradient there.
 //
 // The feed-forward net adds f_i to the stream u_i that passes it by: z_i = u_i + f_i, before any norm that follows.
-// What of the score goes through the net at position i is f_i . ds/dz_i, and what passes it by u_i . ds/dz_i.
+// The part of the score that goes through the net at position i is f_i . ds/dz_i; u_i . ds/dz_i passes it by.
 struct LayerGradients {
   std::size_t layer = 0;                       // 1 for the first
   TensorView<const float> attention;           // [head, query, key], after softmax; all positions

@@ -71,7 +71,7 @@ struct GradientMixingOptions {
 Tensor<double> gradient_weights(TensorView<const float> attention, TensorView<const float> gradient,
                                 const GradientMixingOptions& options = {});
 
-// What of the score goes through the feed-forward nets, and what passes them by (attention_gradient_sink.h): sizes,
+// The parts of the score that go through the feed-forward nets and past them (attention_gradient_sink.h): their sizes,
 // since both may be negative.
 struct FeedForwardRelevance {
   Tensor<double> through;  // [layer, position]: |f_i . ds/dz_i|

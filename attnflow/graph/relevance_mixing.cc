@@ -127,6 +127,13 @@ void RelevanceGraphSink::keep_feed_forward(const LayerGradients& gradients) {
     fail_with(ErrorKind::kOther, "relevance: expected the relevance of {} feed-forward outputs, found shapes {} and {}",
               n, shape_to_string(through.shape()), shape_to_string(past.shape()));
   }
+  const auto are_finite = [](std::span<const float> values) {
+    return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+  };
+  if (!are_finite(through.span()) || !are_finite(past.span())) {
+    fail_with(ErrorKind::kBadFile,
+              "relevance: expected finite feed-forward relevance, found NaN or infinity in layer {}", gradients.layer);
+  }
   if (feed_forward_.through.empty()) {
     feed_forward_ = {Tensor<double>({layers_, n}), Tensor<double>({layers_, n})};
   }

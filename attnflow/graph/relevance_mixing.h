@@ -97,7 +97,7 @@ struct PositiveRelevance {
 };
 PositiveRelevance positive_relevance(const LayerGradients& gradients, RelevanceParts parts);
 
-// Returns S, [layer, group]: of each group of positions, the sizes are summed first. 0 where nothing is relevant. Empty
+// Returns S, [layer, group]. A group sums the sizes of its positions first. 0 where nothing is relevant. Empty
 // for empty amounts.
 Tensor<double> feed_forward_shares(const FeedForwardRelevance& relevance, const TokenGroups& groups);
 

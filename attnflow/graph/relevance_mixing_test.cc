@@ -236,6 +236,10 @@ TEST(Relevance, RefusesDamagedLayers) {
   const std::vector<float> one(1, 1.0F);
   half.through_feed_forward = {one.data(), {1}};
   test::expect_error(ErrorKind::kOther, {"feed-forward"}, [&] { sink.layer(half); });
+  LayerGradients endless = layers[1];
+  const std::vector<float> all(layers[1].attention.extent(1), std::numeric_limits<float>::infinity());
+  endless.through_feed_forward = endless.past_feed_forward = {all.data(), {all.size()}};
+  test::expect_error(ErrorKind::kBadFile, {"finite feed-forward relevance", "layer 1"}, [&] { sink.layer(endless); });
 }
 
 }  // namespace

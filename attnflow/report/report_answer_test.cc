@@ -261,6 +261,20 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
       "Check: each token was blanked. By flow over relevance: The top-ranked token is right: "));
 }
 
+TEST(AttentionRow, IsSaidWhereItsSinkHoldsNearlyAll) {
+  Report report = checked_report();
+  report.model.causal = true;
+  report.attention_rollout = Tensor<double>({1, 4}, {0.9995, 0.0003, 0.0002, 0.0});
+  const std::optional<AnswerRow> row = attention_row(report);
+  ASSERT_TRUE(row && holds_nearly_all(*row));
+  const std::string line = top_tokens_line(report, *row);
+  EXPECT_NE(line.find(", each below 0.001; "), std::string::npos) << line;
+  EXPECT_EQ(line.find("0.0003"), std::string::npos) << line;
+  test::expect_parts(terminal_table(report, {.width = 200, .color = true}), {"each below 0.001"});
+  report.attention_rollout = Tensor<double>({1, 4}, {0.99, 0.009, 0.001, 0.0});
+  EXPECT_FALSE(holds_nearly_all(*attention_row(report)));
+}
+
 TEST(AttentionRow, SetsASinkAside) {
   Report report = checked_report();
   EXPECT_FALSE(attention_row(report));

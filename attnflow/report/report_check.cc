@@ -156,6 +156,11 @@ std::vector<CheckedToken> by_drop(const ReportCheck& check) {
   return sorted;
 }
 
+// A fall or a rise, and its standard error if known.
+std::string size_of(const CheckedToken& token) {
+  return amount(std::abs(token.drop)) + (token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "");
+}
+
 std::string title_of(const Report& report, const MapCheck& map) {
   const std::optional<std::size_t> layer = map.layer ? layer_index(report, *map.layer) : std::nullopt;
   if (layer) return method_title(report, map.method, *layer);
@@ -220,7 +225,9 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
   const std::string before = with_minus_signs(amount(check.value));
   const auto change = [&](const CheckedToken& token, const std::string& from) {
     const std::string after = with_minus_signs(amount(check.value - token.drop));
-    if (after == before) return "stays at " + before;
+    if (token.drop == 0.0) return "stays at " + before;
+    // A value so large, or a change so small, that its digits hide the change.
+    if (after == before) return fmt::format("{}{} by {}", token.drop > 0.0 ? "falls" : "rises", from, size_of(token));
     const std::string error = token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "";
     return fmt::format("{}{} to {}{}", token.drop > 0.0 ? "falls" : "rises", from, after, error);
   };

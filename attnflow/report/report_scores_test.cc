@@ -340,6 +340,16 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   EXPECT_EQ(said("effect"),
             "The top-ranked token may be right: without \u201ccats\u201d, the logit difference falls from 3.20 to 1.10 "
             "\u00b1 0.5; without \u201cThe\u201d, it falls to \u22122.00 \u00b1 0.25.");
+  first.drop = 0.001;  // too little for the digits of the value
+  report.check->tokens[0].drop = 0.001;
+  report.check->tokens[0].spread = first.spread = 0.0001;
+  EXPECT_TRUE(
+      said("effect").starts_with("The top-ranked token is right: without \u201ccats\u201d, the logit difference "
+                                 "falls from 3.20 by 0.00100 \u00b1 0.0001"))
+      << said("effect");
+  report.check->tokens[0].drop = 5.2;
+  report.check->tokens[0].spread = 0.25;
+  first.spread = 0.5;
   first.drop = -0.3;
   EXPECT_EQ(said("level"), "none");
   EXPECT_EQ(

@@ -118,24 +118,31 @@ TEST(ReplacementCheck, IsWhatReplacedTextsSayAsAWhole) {
   }
 }
 
-// Only places that may decide try more than half of the candidates, and the place with the largest drop is one.
+// Beyond 100 texts, only places that may decide try more than half of the candidates, and the place with the largest
+// drop is one.
 TEST(ReplacementCheck, TriesMoreWhereItMatters) {
   const auto decoder = load("llama_grouped");
-  const ReplacementCheck found = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 8});
-  const ReplacementCheck half = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 4});
+  const ReplacementCheck found = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 20});
+  const ReplacementCheck half = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 10});
   double largest = 0.0;
   for (const PlaceDrop& place : found.places) largest = std::max(largest, place.drop);
   std::size_t few = 0;
   for (const PlaceDrop& place : found.places) {
     if (place.drop == largest) {
-      EXPECT_EQ(place.tried.size(), 8U);
-    } else if (place.tried.size() == 4) {
+      EXPECT_EQ(place.tried.size(), 20U);
+    } else if (place.tried.size() == 10) {
       ++few;
       EXPECT_LT(place.drop, largest / 2);
     }
   }
   EXPECT_GT(few, 0U);
   for (std::size_t g = 0; g < kGroups.size(); ++g) EXPECT_GE(found.places[g].tried.size(), half.places[g].tried.size());
+}
+
+TEST(ReplacementCheck, ShortTextsTryAllEverywhere) {
+  const auto decoder = load("llama_grouped");
+  const ReplacementCheck found = check(*decoder, kIds, kGroups, std::vector<bool>(6, true), {.replacements = 8});
+  for (const PlaceDrop& place : found.places) EXPECT_EQ(place.tried.size(), 8U);
 }
 
 TEST(ReplacementCheck, StopsWhereItIsTold) {

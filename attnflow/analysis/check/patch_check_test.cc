@@ -169,7 +169,7 @@ TEST(PatchCheck, RunsNoMoreThanItSays) {
   // Patches alone, and blocks but for the corners, which are patches.
   constexpr std::size_t kBlocks = kPatches + (kRows + 1) * (kColumns + 1) - 4;
   std::vector<bool> wanted(question.groups.size(), true);
-  EXPECT_NEAR(patch_check_runs(question, wanted), kBlocks * (2.0 + 2.0 / 3.0), 1e-9);
+  EXPECT_EQ(patch_check_runs(question, wanted), kBlocks * 4.0);  // few patches: every fill
   question.replacements = 1;
   EXPECT_EQ(patch_check_runs(question, wanted), kBlocks);
   EXPECT_EQ(check_patches(question, wanted).places[kFirst].tried.size(), 1U);

@@ -76,7 +76,7 @@ TEST(MixingChoice, TheTokenThatAClassifierReads) {
   EXPECT_FALSE(predicts(info, "last"));
 }
 
-// What can be asked of a model; it does not run.
+// A model to ask about; it does not run.
 class AskedModel : public TextModel, private Gradients<TextInput> {
  public:
   ModelInfo known = model_of(ModelHead::kCausalLm);

@@ -82,6 +82,7 @@ void check_explain_image_options(const ExplainOptions& options) {
 // Leaves a part of the check's operations to the curve, if that takes no more than a quarter of them.
 bool reserve_curve(ImageQuestion& question) {
   constexpr double kMostOfCheck = 0.25;
+  if (!has_curve(question.model.info())) return false;
   const auto runs = static_cast<double>(report_curve_runs(*question.grid));
   const double work = run_work(question.model.info(), runs * static_cast<double>(question.groups.size()));
   const std::optional<double> limit = check_limit(question);
@@ -178,7 +179,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   const ReportQuestion question = resolve_question(report, options);
   const std::size_t shown = question.settings.output_token;
   const bool checks = options.check != CheckWhen::kNever && !explains && info.head == ModelHead::kClassification &&
-                      shown == 0 && report.input.tokens[shown].special;
+                      info.classifies_first_token && shown == 0 && report.input.tokens[shown].special;
   if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),

@@ -16,9 +16,9 @@ constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20U;  // of perturbed pi
 constexpr std::size_t kReportSteps = 10;
 constexpr std::uint64_t kReportSeed = 1;  // shuffles patches that the map does not tell apart
 
-// The class's probability without each of these lists of patches.
+// The class's probability without each of these lists of patches, the first of which is picture number `begin`.
 std::vector<double> probabilities_without(const CurveQuestion& question,
-                                          std::span<const std::span<const std::size_t>> removed) {
+                                          std::span<const std::span<const std::size_t>> removed, std::size_t begin) {
   std::vector<double> found;
   std::vector<PixelInput> inputs;
   std::size_t bytes = 0;
@@ -27,6 +27,7 @@ std::vector<double> probabilities_without(const CurveQuestion& question,
     for (const Tensor<float>& logits : question.model.classify(inputs, {.stop_token = question.stop_token})) {
       found.push_back(softmax(logits.span())[question.label]);
     }
+    if (question.progress) question.progress(begin + found.size(), 2 * removed.size());
     inputs.clear();
     bytes = 0;
   };
@@ -61,19 +62,20 @@ PatchCurves patch_curves(const CurveQuestion& question, std::span<const std::siz
     first.push_back(order.first(k));
     rest.push_back(order.subspan(k));
   }
-  return {probabilities_without(question, first), probabilities_without(question, rest)};
+  return {probabilities_without(question, first, 0), probabilities_without(question, rest, points.size())};
 }
 
 std::size_t report_curve_runs(const ReportImage& image) {
   return 2 * curve_points(image.rows * image.columns, kReportSteps).size();
 }
 
+bool has_curve(const ModelInfo& info) {
+  return info.head == ModelHead::kClassification && !info.multi_label && info.labels.size() > 1;
+}
+
 std::optional<ReportCurve> report_curve(const Report& report, const ImageQuestion& question) {
-  const ModelInfo& info = question.model.info();
   const std::optional<Method> map = best_map(report);
-  if (!map || info.head != ModelHead::kClassification || info.multi_label || info.labels.size() < 2) {
-    return std::nullopt;
-  }
+  if (!map || !has_curve(question.model.info())) return std::nullopt;
   const AnswerRow row = answer_row(report, *map);
   if (row.values.empty()) return std::nullopt;
   const ReportImage& image = *report.input.image;
@@ -82,15 +84,17 @@ std::optional<ReportCurve> report_curve(const Report& report, const ImageQuestio
   if (!std::all_of(values.begin(), values.end(), is_finite)) return std::nullopt;
   const std::vector<std::size_t> order = importance_order(values, kReportSeed, gaps_of_patches(report, *map));
   const std::vector<std::size_t> points = curve_points(values.size(), kReportSteps);
-  const CurveQuestion asked{.model = question.model,
-                            .label = question.target.label,
-                            .without =
-                                [&](std::span<const std::size_t> removed) {
-                                  std::vector<std::size_t> positions(removed.begin(), removed.end());
-                                  for (std::size_t& position : positions) position += image.first_patch;
-                                  return question.blanked(positions);
-                                },
-                            .stop_token = question.stop_token};
+  const CurveQuestion asked{
+      .model = question.model,
+      .label = question.target.label,
+      .without =
+          [&](std::span<const std::size_t> removed) {
+            std::vector<std::size_t> positions(removed.begin(), removed.end());
+            for (std::size_t& position : positions) position += image.first_patch;
+            return question.blanked(positions);
+          },
+      .progress = question.phases ? question.phases("pictures of the curves") : ProgressFunction{},
+      .stop_token = question.stop_token};
   PatchCurves found = patch_curves(asked, order, points);
   ReportCurve curve{.order = *map, .insertion = std::move(found.insertion), .deletion = std::move(found.deletion)};
   for (const std::size_t k : points) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attnflow/analysis/methods/method_question.h"
+#include "attnflow/base/progress.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 
@@ -31,6 +32,7 @@ struct CurveQuestion {
   std::size_t label = 0;  // the class
   // The picture without these patches, counted row by row.
   std::function<PixelInput(std::span<const std::size_t> removed)> without;
+  ProgressFunction progress = {};  // in pictures of both curves
   std::stop_token stop_token = {};
 };
 
@@ -38,6 +40,9 @@ struct CurveQuestion {
 // the model does; Cancelled.
 PatchCurves patch_curves(const CurveQuestion& question, std::span<const std::size_t> order,
                          std::span<const std::size_t> points);
+
+// Whether a model's predictions can have the curves: classes that exclude each other.
+bool has_curve(const ModelInfo& info);
 
 // The runs of the model that report_curve() takes.
 std::size_t report_curve_runs(const ReportImage& image);

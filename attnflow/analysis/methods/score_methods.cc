@@ -135,6 +135,14 @@ void require_check(CheckWhen when, const Report& report, const ModelInfo& info, 
         "which has no such head; omit --check",
         info.name);
   }
+  const bool reads_one_token =
+      info.causal || (info.classifies_first_token && report.input.tokens.at(class_token).special);
+  if (info.head == ModelHead::kClassification && !reads_one_token) {
+    throw internal::usage_error(
+        "--check always: expected a model that reads its class at one token, found {}, which reads it at several; add "
+        "--mixing relevance, which explains the class itself, or omit --check",
+        info.name);
+  }
   std::vector<std::size_t> places;
   for (const ReportPrediction& prediction : report.predictions) {
     places.push_back(prediction.position.value_or(class_token));

@@ -30,7 +30,7 @@ struct LayerTap {
   // The residual stream after the attention block, before any norm that follows it: [B, T, hidden]. With parallel
   // halves, the stream that bypasses attention.
   at::Tensor output;
-  // What the feed-forward net adds, the stream that passes it by, and their sum, before any norm: [B, T, hidden].
+  // The feed-forward net's output, the stream that passes it by, and their sum, before any norm: [B, T, hidden].
   at::Tensor written;
   at::Tensor passed;
   at::Tensor sum;

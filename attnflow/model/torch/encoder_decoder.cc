@@ -220,7 +220,7 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   }
   Gradients<TextInput>* gradients() override { return this; }
 
-  // Of a text that begins with the source of the sequence.
+  // The text must begin with the source that was read.
   void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
                            BackwardRule rule) override {
     const std::span<const std::int64_t> ids(input.ids);

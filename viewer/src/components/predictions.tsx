@@ -44,19 +44,29 @@ function ChoiceBar({ choice: { label, probability }, before, explain }: ChoiceBa
   );
 }
 
-/** What a server is asked for to explain a candidate: its number where the report knows it, else its name. */
-function targetName({ against }: Target, label: string): string {
+/**
+ * The target to request for a candidate: its number where the report knows it. Without it, a class is requested by its
+ * name if no other has it, and a token not at all: its text may belong to another token, or be a keyword.
+ */
+function targetName({ against, kind }: Target, label: string, choices: readonly Choice[]): string | null {
   const other = [against, ...(against?.others ?? [])].find((one) => one?.label === label);
-  return other?.index === undefined ? label : `id:${other.index}`;
+  if (other?.index !== undefined) return `id:${other.index}`;
+  return kind === "class" && choices.filter((one) => one.label === label).length === 1 ? label : null;
 }
 
 /** How to explain another candidate of the explained prediction; null for the target itself, and without a server. */
-function useExplainCandidate({ kind, position }: Prediction, report: Report): (label: string) => (() => void) | null {
+function useExplainCandidate(
+  { kind, position, choices }: Prediction,
+  report: Report,
+): (label: string) => (() => void) | null {
   const ask = useViewer().askTarget.value;
   const { target, output_token: own } = report.document;
   const explained = target && target.kind === KIND_OF_TARGET[kind] && (position ?? own) === (target.position ?? own);
   const isMade = explained && hasTarget(report.mixing);
-  return (label) => (ask && isMade && label !== target.label ? () => ask(targetName(target, label)) : null);
+  return (label) => {
+    const name = ask && isMade && label !== target.label ? targetName(target, label, choices) : null;
+    return ask && name !== null ? () => ask(name) : null;
+  };
 }
 
 /** The kinds of predictions whose candidates can be targets. */

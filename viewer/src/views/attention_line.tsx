@@ -40,7 +40,8 @@ export function AttentionLine() {
   // Over attention, a decoder's first token takes most, whether or not it does in the map above.
   const sinks = report.model.causal && state.choices.skipSink.value && firstIsFarAbove(row, viewer.output + 1);
   const counts = state.counts.value.map((counts, token) => counts && !(sinks && token === 0));
-  if (sinks && largest(row, counts) < LEAST_BESIDE_SINK) {
+  const others = state.counts.value.map((_, token) => token !== 0);
+  if (sinks && largest(row, others) < LEAST_BESIDE_SINK) {
     return (
       <div id="attention-line">
         <p class="help">
