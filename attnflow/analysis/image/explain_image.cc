@@ -179,7 +179,7 @@ Report explain_image(VisionModel& model, const ImageProcessor& processor, const 
   const ReportQuestion question = resolve_question(report, options);
   const std::size_t shown = question.settings.output_token;
   const bool checks = options.check != CheckWhen::kNever && !explains && info.head == ModelHead::kClassification &&
-                      info.classifies_first_token && shown == 0 && report.input.tokens[shown].special;
+                      shown == 0 && report.input.tokens[shown].special;
   if (explains || checks) asked = asked_target(options.settings, info, nullptr, report.notes);
   require_memory(report_bytes(report, options, n),
                  fmt::format("the matrices of {} layers between {} patches and tokens", info.layers, n),

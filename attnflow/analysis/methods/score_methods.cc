@@ -135,11 +135,10 @@ void require_check(CheckWhen when, const Report& report, const ModelInfo& info, 
         "which has no such head; omit --check",
         info.name);
   }
-  const bool reads_one_token =
-      info.causal || (info.classifies_first_token && report.input.tokens.at(class_token).special);
-  if (info.head == ModelHead::kClassification && !reads_one_token) {
+  const bool has_class_token = info.causal || report.input.tokens.at(class_token).special;
+  if (info.head == ModelHead::kClassification && !has_class_token) {
     throw internal::usage_error(
-        "--check always: expected a model that reads its class at one token, found {}, which reads it at several; add "
+        "--check always: expected a model that reads its class at a class token, found {} and no such token; add "
         "--mixing relevance, which explains the class itself, or omit --check",
         info.name);
   }

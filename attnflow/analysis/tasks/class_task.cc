@@ -23,8 +23,7 @@ class ClassTask final : public TextTask {
     return chosen_target(wanted, info(), nullptr, output.logits.span(), std::nullopt);
   }
   bool ends_in(std::size_t token) const override {
-    return info().causal ? token == asked().reading
-                         : token == 0 && info().classifies_first_token && report().input.tokens[token].special;
+    return info().causal ? token == asked().reading : token == 0 && report().input.tokens[token].special;
   }
   void add_predictions(const ModelOutput& output, std::size_t) override {
     report().predictions.push_back(
