@@ -48,6 +48,15 @@ View view_of(const FigureData& data) {
   return overview(data);
 }
 
+// The answer shows one map, so notes about flow belong to it only where that map is of flow.
+std::vector<Note> notes_of_answer(const Report& report) {
+  std::vector<Note> notes = report.notes;
+  if (best_map(report) != Method::kFlow) {
+    std::erase_if(notes, [](const Note& note) { return note.code == NoteCode::kFlowDegenerate; });
+  }
+  return notes;
+}
+
 Scene figure_content(const Report& report, const FigureOptions& options, const TextMeasurer& measure, double width) {
   const FigureData data = make_figure_data(report, options, measure, width);
   // The answer comes before everything else, and holds the text and the verdicts.
@@ -58,8 +67,8 @@ Scene figure_content(const Report& report, const FigureOptions& options, const T
   blocks.push_back(view.scene);
   if (const Scene legend = legend_block(data, view); legend.height > 0.0) blocks.push_back(legend);
   if (options.notes && answers) blocks.push_back(settings_block(data));
-  std::vector<std::string> notes =
-      answers ? note_texts(report.notes, options.option_names) : note_paragraphs(report, options.option_names);
+  std::vector<std::string> notes = answers ? note_texts(notes_of_answer(report), options.option_names)
+                                           : note_paragraphs(report, options.option_names);
   if (options.notes && !notes.empty()) {
     if (const std::size_t all = notes.size(); all > kMaxNotes) {
       notes.resize(kMaxNotes);

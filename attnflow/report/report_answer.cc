@@ -312,15 +312,15 @@ std::string top_tokens_line(const Report& report, const AnswerRow& row) {
   if (ranked.empty()) return row.title + ": nothing to rank";
   const bool has_more = ranked.size() > kMost;
   ranked.resize(std::min(ranked.size(), kMost));
-  const bool tiny = holds_nearly_all(row);
+  if (holds_nearly_all(row)) {
+    return fmt::format("{} says little here: {}, an attention sink, holds nearly all of it.", row.title,
+                       in_quotes(display_text(report.input, 0)));
+  }
   std::vector<std::string> shown;
   for (const std::size_t j : ranked) {
-    shown.push_back(in_quotes(display_text(report.input, j)));
-    if (!tiny) shown.back() += " " + internal::short_number(row.values[j]);
+    shown.push_back(in_quotes(display_text(report.input, j)) + " " + internal::short_number(row.values[j]));
   }
-  return fmt::format("{}: {}{}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "",
-                     tiny ? fmt::format(", each below {}", internal::figures::kLeastBesideSink) : "",
-                     sink_words(report, row));
+  return fmt::format("{}: {}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "", sink_words(report, row));
 }
 
 ReportAnswer report_answer(const Report& report, std::optional<Method> map) {

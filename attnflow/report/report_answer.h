@@ -73,7 +73,7 @@ bool holds_nearly_all(const AnswerRow& row);
 // "; “The”, an attention sink, holds 0.98", or "": why a row's first token is set aside.
 std::string sink_words(const Report& report, const AnswerRow& row);
 // "flow over relevance: “Angie” 0.42, “the” 0.11, ...": the row's largest values; special tokens and zeros are left
-// out, and an attention sink is named after them.
+// out, and an attention sink is named after them, or alone where it holds nearly all.
 std::string top_tokens_line(const Report& report, const AnswerRow& row);
 
 // The check that the answer is about; null if there is none.

@@ -45,8 +45,8 @@ export function AttentionLine() {
     return (
       <div id="attention-line">
         <p class="help">
-          Attention rollout, as in Abnar & Zuidema, says little here: “{report.tokens[0].label}”, an attention sink,
-          holds nearly all of it.
+          For comparison: attention rollout, as in Abnar & Zuidema, says little here: “{report.tokens[0].label}”, an
+          attention sink, holds nearly all of it.
         </p>
       </div>
     );
@@ -55,7 +55,7 @@ export function AttentionLine() {
     <div id="attention-line">
       <ValueStrip
         name="attention"
-        title={`Attention rollout, as in Abnar & Zuidema${sinks ? ", without its sink, the first token" : ""}`}
+        title={`For comparison: attention rollout, as in Abnar & Zuidema${sinks ? ", without its sink, the first token" : ""}`}
         values={row}
         counts={counts}
         output={viewer.output}

@@ -44,7 +44,7 @@ export function CheckLegend({ check, part }: { check: Check; part: "token" | "pa
   const top = largestDrop(check);
   return (
     <p class="help check-legend" id="check-legend">
-      {`The ${quantity} is ${amount(value)}; without the ${part} it rises by ${amount(top)} `}
+      {`The ${quantity} is ${amount(value)}. Color scale: it rises by ${amount(top)} `}
       <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
       {` falls by ${amount(top)}.`}
       {leftOut > 0 && ` Left out, to save time: ${leftOut}.`}
