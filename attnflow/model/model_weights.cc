@@ -16,7 +16,7 @@ namespace attnflow {
 
 namespace {
 
-using Kind = PlannedTensor::Kind;
+using Planned = PlannedTensor::Kind;
 
 // Finds the parts of a stack: of an encoder, of a decoder, or of either half of an encoder-decoder.
 class StackFinder {
@@ -135,7 +135,7 @@ class StackFinder {
         {patches + ".weight"}, {config_.hidden, image.channels, image.patch_height, image.patch_width}, source);
     found.patches.out = config_.hidden;
     if (names.patch_bias) {
-      found.patches.bias = finder_.tensor({patches + ".bias"}, {config_.hidden}, source, Kind::kBias);
+      found.patches.bias = finder_.tensor({patches + ".bias"}, {config_.hidden}, source, Planned::kBias);
     }
     weights.embedding_norm = norm(prefix_, names.norm);
     if (names.position.empty()) return;
@@ -183,8 +183,8 @@ class StackFinder {
           is_joint ? joint.rows_of_each(groups, begin, out / groups) : linear(name, out, config_.hidden, bias, source);
       begin += out / groups;
     }
-    if (!names_.query_bias.empty()) layer.query.bias = numbers(prefix, names_.query_bias, queries, Kind::kBias);
-    if (!names_.value_bias.empty()) layer.value.bias = numbers(prefix, names_.value_bias, keys, Kind::kBias);
+    if (!names_.query_bias.empty()) layer.query.bias = numbers(prefix, names_.query_bias, queries, Planned::kBias);
+    if (!names_.value_bias.empty()) layer.value.bias = numbers(prefix, names_.value_bias, keys, Planned::kBias);
     if (!names_.query_norm.empty()) {
       const NormKind kind = row_.norm == NormKind::kRmsPlusOne ? row_.norm : NormKind::kRms;
       const auto head_norm = [&](std::string_view name, std::size_t all) {
@@ -247,7 +247,7 @@ class StackFinder {
       const std::string sizes = fmt::format("{}, {} and {}", row_.experts.count, hidden_key_, row_.keys.intermediate);
       LinearWeights all;
       all.weight = finder_.tensor({full}, {config_.experts, in, out}, sizes);
-      all.bias = finder_.tensor({full + "_bias"}, {config_.experts, out}, sizes, Kind::kBias);
+      all.bias = finder_.tensor({full + "_bias"}, {config_.experts, out}, sizes, Planned::kBias);
       all.layout = MatrixLayout::kInOut;
       all.out = out;
       return all;
@@ -284,7 +284,7 @@ class StackFinder {
   }
 
   // Numbers under a complete name; null without one.
-  const StoredTensor* numbers(const std::string& prefix, std::string_view name, std::size_t count, Kind kind) {
+  const StoredTensor* numbers(const std::string& prefix, std::string_view name, std::size_t count, Planned kind) {
     return name.empty() ? nullptr : finder_.tensor({prefix + std::string(name)}, {count}, hidden_key_, kind);
   }
 
@@ -297,7 +297,7 @@ class StackFinder {
     }
     find_query_key_value(prefix, layer);
     if (!names_.sinks.empty()) {
-      layer.sinks = finder_.tensor({prefix + std::string(names_.sinks)}, {config_.heads}, "the heads", Kind::kBias);
+      layer.sinks = finder_.tensor({prefix + std::string(names_.sinks)}, {config_.heads}, "the heads", Planned::kBias);
     }
     layer.attention_after = norm(prefix, names_.attention_after);
     find_cross_attention(prefix, layer);
@@ -311,8 +311,8 @@ class StackFinder {
       find_feed_forward(prefix, layer);
     }
     if (config_.layer_scale) {
-      layer.attention_scale = numbers(prefix, names_.attention_scale, config_.hidden, Kind::kNormScale);
-      layer.feed_forward_scale = numbers(prefix, names_.feed_forward_scale, config_.hidden, Kind::kNormScale);
+      layer.attention_scale = numbers(prefix, names_.attention_scale, config_.hidden, Planned::kNormScale);
+      layer.feed_forward_scale = numbers(prefix, names_.feed_forward_scale, config_.hidden, Planned::kNormScale);
     }
     if (config_.patch_distances) {
       const std::size_t apart = (2 * config_.image->rows() - 1) * (2 * config_.image->columns() - 1);
@@ -354,10 +354,10 @@ HeadWeights find_decoder_head(internal::TensorFinder& finder, const ModelWeights
   head.output.weight = !stored && config.tied ? weights.word_embedding
                                               : finder.tensor({output}, {config.vocabulary, config.hidden}, tables);
   if (row.output_bias == BiasRule::kAlways) {
-    head.output.bias = finder.tensor({name + ".bias"}, {config.vocabulary}, "vocab_size", Kind::kBias);
+    head.output.bias = finder.tensor({name + ".bias"}, {config.vocabulary}, "vocab_size", Planned::kBias);
   }
   if (const std::string bias(row.names.logit_bias); !bias.empty() && finder.has(bias)) {
-    head.output.bias = finder.tensor({bias}, {1, config.vocabulary}, "vocab_size", Kind::kBias);
+    head.output.bias = finder.tensor({bias}, {1, config.vocabulary}, "vocab_size", Planned::kBias);
   }
   return head;
 }
@@ -429,7 +429,7 @@ HeadWeights find_masked_lm(internal::TensorFinder& finder, const ModelWeights& w
           : finder.tensor({decoder + ".weight"}, {config.vocabulary, config.embedding}, "vocab_size and the sizes");
   // If both biases are stored, transformers adds the decoder's own.
   head.output.bias =
-      finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size", Kind::kBias);
+      finder.tensor({decoder + ".bias", std::string(names.bias)}, {config.vocabulary}, "vocab_size", Planned::kBias);
   return head;
 }
 

@@ -173,9 +173,9 @@ std::string top_words(const Report& report, const MapCheck& map, Top top) {
     case Top::kRight:
       return "right";
     case Top::kUnsure:
-      return fmt::format("unsure (or \u201c{}\u201d)", other);
+      return fmt::format("maybe \u201c{}\u201d", other);
     case Top::kWrong:
-      return fmt::format("wrong (\u201c{}\u201d decides)", other);
+      return fmt::format("\u201c{}\u201d decides", other);
     case Top::kUnknown:
       break;
   }
