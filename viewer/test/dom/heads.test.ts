@@ -265,7 +265,10 @@ describe("methods beside the graph", () => {
     expect(has("#agreement")).toBe(false);
     await choose("attnlrp");
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
-    expect(texts("#agreement p")).toEqual([expect.stringMatching(/^The top-ranked token is right\./u), "The whole order agrees."]);
+    expect(texts("#agreement p")).toEqual([
+      expect.stringMatching(/^The top-ranked token is right\./u),
+      "The whole order agrees.",
+    ]);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     // The check's own row: red where the prediction rises without the token.
     const checked = (token: number) => `#check-text [data-token="${token}"]`;
@@ -485,7 +488,13 @@ test("the answer comes first: the headline, the best map, the check's row, two v
   const paper = range(count).map((token) => (token + 1) / 100);
   const map = {
     ...{ method: "flow", layer: 6, first_token: 1, decisive_token: 1, compared: 6, rank_correlation: 0.4 },
-    ...{ level: "weak", top_level: "strong", order_level: "weak", effect: "The top-ranked token is right.", order: "In part." },
+    ...{
+      level: "weak",
+      top_level: "strong",
+      order_level: "weak",
+      effect: "The top-ranked token is right.",
+      order: "In part.",
+    },
   } as const;
   await open({
     ...document,
