@@ -20,6 +20,7 @@ enum class Order { kStrong, kWeak, kNone, kOpposite, kFewTokens, kUnreliable, kU
 
 constexpr std::size_t kFewestForOrder = 6;
 constexpr double kLeastReliability = 0.3;
+constexpr double kClearErrors = 2.0;  // standard errors
 
 struct Verdict {
   Top top = Top::kUnknown;
@@ -30,7 +31,9 @@ Top top_of(const ReportCheck& check, const MapCheck& map) {
   const CheckedToken* const first = check.find(map.first_token);
   const CheckedToken* const largest = map.decisive_token ? check.find(*map.decisive_token) : nullptr;
   if (first == nullptr || largest == nullptr || !(largest->drop > largest->spread)) return Top::kUnknown;
-  if (first->drop >= figures::kDecisiveShare * largest->drop) return Top::kRight;
+  // One replacement among several may make the whole fall.
+  const bool is_clear = largest->drop > kClearErrors * largest->spread;
+  if (first->drop >= figures::kDecisiveShare * largest->drop) return is_clear ? Top::kRight : Top::kUnsure;
   const bool may_be = first->drop + first->spread >= figures::kDecisiveShare * (largest->drop - largest->spread);
   return may_be ? Top::kUnsure : Top::kWrong;
 }
@@ -145,7 +148,7 @@ std::string how_checked(const Report& report, const ReportCheck& check) {
   }
   if (most == 0) return fmt::format("{} {} blanked", whom, verb);
   const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-  return fmt::format("{} {} replaced by {} others that could have stood there", whom, verb, count);
+  return fmt::format("{} {} replaced by {} others", whom, verb, count);
 }
 
 // By falling drop.
@@ -247,8 +250,10 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
         words.effect += fmt::format("; without {}, {}", name(largest->token), other_change(*largest));
       break;
     case Top::kUnsure:
-      words.effect = fmt::format("The top-ranked {} may be right: {}; without {}, {}", unit,
-                                 first_change("without", *first), name(largest->token), other_change(*largest));
+      words.effect = fmt::format("The top-ranked {} may be right: {}", unit, first_change("without", *first));
+      if (largest != first) {
+        words.effect += fmt::format("; without {}, {}", name(largest->token), other_change(*largest));
+      }
       break;
     case Top::kWrong:
       words.effect = fmt::format("Another {} decides: {}; without {}, which this map ranks first, {}", unit,

@@ -30,7 +30,7 @@ struct CheckRow {
 };
 
 struct CheckWords {
-  std::string summary;  // "Check: each token was replaced by 8 others that could have stood there."
+  std::string summary;  // "Check: each token was replaced by 8 others."
   std::string key;      // how the verdicts are reached
   std::vector<CheckRow> rows;
 };

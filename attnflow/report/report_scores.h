@@ -5,7 +5,7 @@
 //
 //     sum_j s_j + sum_k part_k = total        error = total - (sum_j s_j + sum_k part_k).
 //
-// Check. Token j alone is replaced by others that could have stood there, and F falls by d_j on average
+// Check. Token j alone is replaced by others, and F falls by d_j on average
 // (analysis/check/replacement_check.h; where nothing can stand in, the token is blanked). A map is right about the
 // model as far as the token that it ranks first is one whose d_j is large, and as far as it orders the tokens by d_j
 // (Spearman's correlation; |d_j| for maps not made for this prediction). Compared tokens exclude special ones and a
@@ -75,7 +75,7 @@ struct MapCheck {
 struct ReportCheck {
   std::string quantity;                    // "logit difference"
   double value = 0.0;                      // F
-  std::string blank = {};                  // replaced the tokens, if not others that could have stood there
+  std::string blank = {};                  // replaced the tokens, if not others
   std::optional<double> reliability = {};  // of the drops, in [0, 1]: split halves of the replacements
   std::size_t left_out = 0;                // tokens that were not checked, to save time
   std::vector<CheckedToken> tokens = {};   // by position

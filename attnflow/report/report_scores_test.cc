@@ -371,7 +371,7 @@ TEST(Scores, TheCheckIsATable) {
       terminal_table(report),
       {"\nWithout each token, the logit difference (3.20) falls by: \u201cThe\u201d 5.20, \u201ccats\u201d\n"
        "  4.30.\n",
-       "\nCheck: 2 of 3 tokens were replaced by 1 to 2 others that could have stood there.\n"
+       "\nCheck: 2 of 3 tokens were replaced by 1 to 2 others.\n"
        "                     ranks first  falls by  top token  order\n"
        "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
        "top token: \u201cright\u201d from half of the largest fall",
@@ -379,7 +379,7 @@ TEST(Scores, TheCheckIsATable) {
 
   const std::string markdown = markdown_table(report);
   test::expect_parts(markdown,
-                     {"\n## Check: 2 of 3 tokens were replaced by 1 to 2 others that could have stood there.\n\n| "
+                     {"\n## Check: 2 of 3 tokens were replaced by 1 to 2 others.\n\n| "
                       "map | ranks first | falls by | top token | order |\n"
                       "| --- | --- | ---: | --- | --- |\n"
                       "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});

@@ -76,7 +76,7 @@ class Check(NamedTuple):
 
     quantity: str  # "logit difference"
     value: float  # the quantity as the text stands
-    blank: str  # what stood in for tokens; empty: others that could have stood there
+    blank: str  # what stood in for tokens; empty: others
     reliability: float | None  # of the drops, from 0 to 1; None for blanks and for fewer than three tokens
     tokens: dict[int, CheckedToken]  # by position, those that were checked
     maps: dict[str, MapCheck]  # by method

@@ -6,8 +6,8 @@ command_demo() {
   require_build program '1 of 3  packages, crates'
   BUILD_TITLE='2 of 3  compiling attnflow' build_preset program
   mkdir -p build/demo
-  local -a explain=(build/release/bin/attnflow explain 'The key to the cabinets')
-  say "3 of 3  attnflow explain 'The key to the cabinets'"
+  local -a explain=(build/release/bin/attnflow explain 'The keys to the cabinet' --words)
+  say "3 of 3  attnflow explain 'The keys to the cabinet' --words"
   "${explain[@]}"
   # The same notes again would be of no use, unless it fails.
   local messages

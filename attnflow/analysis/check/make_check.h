@@ -1,6 +1,6 @@
 // A report's check: which tokens are replaced, by what, and what it says of the report's maps.
 //
-// Tokens of a text are replaced by others that could have stood there (replacement_check.h), and patches of a picture
+// Tokens of a text are replaced by others (replacement_check.h), and patches of a picture
 // by what could have been there (patch_check.h); where nothing is known, they are blanked (methods/blank_out.h).
 //
 // The check is made with every explanation of one prediction, and with maps of attention that end in one. What it may

@@ -179,7 +179,7 @@ export interface Check {
   quantity: string;
   /** for the whole input */
   value: number;
-  /** what replaced the tokens, if not others that could have stood there */
+  /** what replaced the tokens, if not others */
   blank?: string;
   /** of the drops, from 0 to 1 */
   reliability?: number;

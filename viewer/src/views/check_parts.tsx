@@ -44,9 +44,9 @@ export function CheckLegend({ check, part }: { check: Check; part: "token" | "pa
   const top = largestDrop(check);
   return (
     <p class="help check-legend" id="check-legend">
-      {`The ${quantity} is ${amount(value)}. Color scale: it rises by ${amount(top)} `}
+      {`The ${quantity} is ${amount(value)}. Red: it rises (up to ${amount(top)}) `}
       <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
-      {` falls by ${amount(top)}.`}
+      {` blue: it falls.`}
       {leftOut > 0 && ` Left out, to save time: ${leftOut}.`}
       {tokens.some(({ replacements }) => replacements?.length) && ` Click a ${part} for what replaced it.`}
     </p>
