@@ -1,6 +1,6 @@
-#include "attnflow/explain/token_notes.h"
-
 #include <gtest/gtest.h>
+
+#include "attnflow/explain/token_notes.h"
 
 namespace attnflow::special_twice_test {
 namespace {

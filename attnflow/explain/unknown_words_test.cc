@@ -1,10 +1,10 @@
-#include "attnflow/explain/token_notes.h"
-
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <string>
 #include <vector>
+
+#include "attnflow/explain/token_notes.h"
 
 namespace attnflow::unknown_words_test {
 namespace {

@@ -378,11 +378,10 @@ TEST(Scores, TheCheckIsATable) {
        "\nNote: Another.\n"});
 
   const std::string markdown = markdown_table(report);
-  test::expect_parts(markdown,
-                     {"\n## Check: 2 of 3 tokens were replaced by 1 to 2 others.\n\n| "
-                      "map | ranks first | falls by | top token | order |\n"
-                      "| --- | --- | ---: | --- | --- |\n"
-                      "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});
+  test::expect_parts(markdown, {"\n## Check: 2 of 3 tokens were replaced by 1 to 2 others.\n\n| "
+                                "map | ranks first | falls by | top token | order |\n"
+                                "| --- | --- | ---: | --- | --- |\n"
+                                "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});
 
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
