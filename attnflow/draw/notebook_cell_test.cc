@@ -48,7 +48,7 @@ std::string page_in(const std::string& cell) {
   };
   const std::string code = between("code = \"", "\"");
   const auto digit = [&](std::size_t at) {
-    const int c = code[at];
+    const int c = static_cast<unsigned char>(code[at]);
     return static_cast<unsigned>(c - 33 - (c > 34 ? 1 : 0) - (c > 60 ? 1 : 0) - (c > 92 ? 1 : 0));
   };
   std::vector<std::byte> packed;

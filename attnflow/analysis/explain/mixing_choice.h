@@ -48,7 +48,7 @@ struct DefaultQuestion {
 // Replaces kAuto, with a note if a prediction is explained; a named mixing stays. Asks the model for gradients only if
 // relevance would be the answer.
 template <typename Model>
-void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& question, std::vector<Note>& notes);
+void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& given, std::vector<Note>& notes);
 
 // The choices that a model's description allows, in the order of every list; `auto` is not among them. A GGUF file of
 // an unknown family may refuse some of them.
