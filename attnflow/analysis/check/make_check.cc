@@ -117,7 +117,7 @@ double run_work(const ModelInfo& info, double tokens) {
 template <typename Question>
 std::optional<double> check_limit(const Question& question) {
   if (question.check == CheckWhen::kAlways) return std::nullopt;
-  return question.is_explained ? kExplanationCheckWork : kMapCheckWork;
+  return (question.is_explained ? kExplanationCheckWork : kMapCheckWork) - question.reserved_work;
 }
 
 template <typename Question>

@@ -1,7 +1,7 @@
 // A report's check: which tokens are replaced, by what, and what it says of the report's maps.
 //
-// Tokens of a text are replaced by others (replacement_check.h), and patches of a picture
-// by what could have been there (patch_check.h); where nothing is known, they are blanked (methods/blank_out.h).
+// Tokens of a text are replaced by others (replacement_check.h), and patches of a picture by what could have been there
+// (patch_check.h); where nothing is known, they are blanked (methods/blank_out.h).
 //
 // The check is made with every explanation of one prediction, and with maps of attention that end in one. What it may
 // take is a number of operations, 2 for each parameter and token that runs, so that the same text is checked in the
@@ -25,7 +25,7 @@ inline constexpr double kMapCheckWork = 4e10;
 // Operations of a second on two processors.
 inline constexpr double kCheckWorkOfASecond = 1e11;
 
-// The operations that the check may take; nothing: any number.
+// The operations that the check may take, less those reserved for others; nothing: any number.
 template <typename Question>
 std::optional<double> check_limit(const Question& question);
 

@@ -18,7 +18,6 @@
 #include "attnflow/explain/fill_report.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/graph/mixing.h"
-#include "attnflow/graph/relevance_mixing.h"
 #include "attnflow/image/patch_grid.h"
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model_input.h"

@@ -86,8 +86,7 @@ void score_methods(Report& report, const Question& question) {
   note_integration_error(report.scores, question.steps, report.notes);
   if (question.check == CheckWhen::kNever) return;
   const bool must = question.check == CheckWhen::kAlways;
-  std::optional<double> work = check_limit(question);
-  if (work) *work -= question.reserved_work;
+  const std::optional<double> work = check_limit(question);
   report.check = make_check(report, report.output_token, question, work, blanked);
   if (!report.check && question.is_explained && work && question.blanked) {
     const double needed = check_work(report, question);
