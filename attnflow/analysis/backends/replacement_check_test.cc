@@ -52,9 +52,18 @@ ReplacementCheck check(Decoder& decoder, const std::vector<std::int64_t>& ids, c
   return check_by_replacement({decoder, codec, input, kTarget, groups}, wanted, options);
 }
 
+// The probability of what the target compares.
+double share_of_compared(const std::vector<float>& logits) {
+  double all = 0.0;
+  for (const float logit : logits) all += std::exp(double{logit});
+  double compared = std::exp(double{logits[kTarget.label]});
+  for (const std::size_t other : kTarget.others) compared += std::exp(double{logits[other]});
+  return compared / all;
+}
+
 // The definition, word for word: each text runs as a whole.
 PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, std::size_t count, double value) {
-  const std::vector<std::size_t> after = by_logit(logits_after(decoder, kIds));
+  const double share = share_of_compared(logits_after(decoder, kIds));
   const ByteCodec codec;
   const std::vector<std::int64_t> before =
       begin == 0 ? std::vector<std::int64_t>{ByteCodec::kEnd}
@@ -69,12 +78,9 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     text.push_back(id);
     text.insert(text.end(), kIds.begin() + static_cast<std::ptrdiff_t>(end), kIds.end());
     const std::vector<float> logits = logits_after(decoder, text);
-    double all = 0.0;
-    double kept = 0.0;
-    for (const float logit : logits) all += std::exp(double{logit});
-    for (std::size_t i = 0; i < 11; ++i) kept += std::exp(double{logits[after[i]]});
-    place.tried.push_back({codec.readable(id), kept / all, value_of(kTarget, logits)});
-    weights += kept / all;
+    const double fit = std::min(1.0, share_of_compared(logits) / share);
+    place.tried.push_back({codec.readable(id), fit, value_of(kTarget, logits)});
+    weights += fit + 0.03;
   }
   for (const TriedReplacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
   return place;

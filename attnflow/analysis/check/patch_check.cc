@@ -115,7 +115,7 @@ class PatchCheck {
           place.tried.push_back({.text = name_of(fill), .fit = 1.0, .value = *value});
         }
       }
-      summarize_drop(place, result_.value);
+      summarize_drop(result_, g);
     }
   }
 

@@ -3,9 +3,11 @@
 // Definition. F(x) is the target's value, and x_jc the input x with candidate c in place j. With a weight f_jc for each
 // candidate, the drop of place j is
 //
-//     d_j  =  sum_c f_jc (F(x) - F(x_jc)) / sum_c f_jc.
+//     d_j  =  sum_c f_jc (F(x) - F(x_jc)) / sum_c (f_jc + w).
 //
-// Above 0, the place speaks for the target. The spread is the standard error of that weighted mean. The reliability of
+// Above 0, the place speaks for the target. The weight w >= 0 shrinks the drop of a place where hardly any candidate
+// fits: as if the part itself, without which nothing changes, stood among its candidates. The spread is the standard
+// error of that weighted mean. The reliability of
 // all drops is the correlation of those by the first, third, ... candidates with those by the others, for the whole
 // number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they agree with
 // themselves.
@@ -40,12 +42,13 @@ inline constexpr double kMayDecide = 1.0 / 3.0;
 
 struct ReplacementCheck {
   double value = 0.0;                      // F(x)
+  double own_weight = 0.0;                 // w
   std::vector<PlaceDrop> places;           // one for each group
   std::optional<double> reliability = {};  // absent with fewer than three places
 };
 
-// Removes candidates whose value is not finite, and computes the drop and its spread from the others. `value` is F(x).
-void summarize_drop(PlaceDrop& place, double value);
+// Removes the candidates of places[at] whose value is not finite, and computes the drop and its spread from the others.
+void summarize_drop(ReplacementCheck& check, std::size_t at);
 
 // The places whose drop may be at least half of the largest, within two standard errors of both: which of them decides
 // is worth more candidates.

@@ -14,7 +14,8 @@
 namespace attnflow {
 namespace {
 
-constexpr std::size_t kFitting = 11;  // predicted tokens whose probability says how well a replacement fits
+constexpr double kOwnWeight = 0.03;        // of the token itself beside each candidate
+constexpr std::size_t kMostProbable = 11;  // stand for what competes with a target that names no competitors
 
 double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
   const std::vector<double> probabilities = softmax(logits);
@@ -59,6 +60,7 @@ class Check {
       : question_(question), options_(options), read_(read_text(question)) {
     const ModelHead head = question.model.info().head;
     of_tokens_ = head == ModelHead::kMaskedLm || head == ModelHead::kCausalLm;
+    if (of_tokens_) result_.own_weight = kOwnWeight;
     for (std::size_t g = 0; g < question.groups.size(); ++g) {
       if (wanted[g] && question.groups[g].back() < read_.input.ids.size()) places_.push_back(g);
     }
@@ -90,12 +92,25 @@ class Check {
     return is_finite ? target_value(question_.target, logits) : std::numeric_limits<double>::quiet_NaN();
   }
 
+  // The target's token and those that it is compared with.
+  std::vector<std::size_t> competitors(std::span<const float> logits) const {
+    if (!question_.target.has_others()) return largest_logits(logits, kMostProbable);
+    std::vector<std::size_t> all = question_.target.others;
+    all.push_back(question_.target.label);
+    return all;
+  }
+
+  double fit_of(std::span<const float> logits) const {
+    return share_ > 0.0 ? std::min(1.0, probability_of(logits, competitors_) / share_) : 0.0;
+  }
+
   void look_at_text() {
     question_.model.logits_of_each(std::span(&read_.input, 1), read_.position, {.stop_token = options_.stop_token},
                                    [&](std::size_t, std::span<const float> logits) {
                                      result_.value = value_of(logits);
                                      if (!of_tokens_) return;
-                                     fitting_ = largest_logits(logits, kFitting);
+                                     competitors_ = competitors(logits);
+                                     share_ = probability_of(logits, competitors_);
                                    });
   }
 
@@ -126,10 +141,10 @@ class Check {
       if (i == 0) return;
       TriedReplacement& one = result_.places[texts[i].place].tried[texts[i].number];
       one.value = value_of(logits);
-      one.fit = of_tokens_ && std::isfinite(one.value) ? probability_of(logits, fitting_) : 1.0;
+      one.fit = of_tokens_ && std::isfinite(one.value) ? fit_of(logits) : 1.0;
     });
     looked_at_ += inputs.size();
-    for (const std::size_t p : some) summarize_drop(result_.places[places_[p]], result_.value);
+    for (const std::size_t p : some) summarize_drop(result_, places_[p]);
   }
 
   // For each of places_.
@@ -148,8 +163,9 @@ class Check {
   bool of_tokens_ = false;  // are predicted, not classes
   std::vector<std::size_t> places_;
   std::vector<std::vector<internal::Candidate>> candidates_;  // of each place
-  std::vector<std::size_t> fitting_;                          // the text's most probable tokens
-  std::size_t looked_at_ = 0;                                 // texts
+  std::vector<std::size_t> competitors_;
+  double share_ = 0.0;         // of the probability, which the text gives to them
+  std::size_t looked_at_ = 0;  // texts
   ReplacementCheck result_;
 };
 

@@ -6,13 +6,17 @@
 // the text is odd, most of all after the last words, and a right map looks wrong.
 //
 // Definition. F(x) is the target's value, a logit less the mean of those that it is compared with. Let x be the text,
-// and x_jc the text in which candidate c stands in the place of token j (or of all tokens of word j). With
+// and x_jc the text in which candidate c stands in the place of token j (or of all tokens of word j). S holds the
+// target's token and those that it is compared with; for a logit that is compared with nothing or with all others, the
+// eleven tokens that are most probable for x. With the probability P(S | x) that the model gives to them,
 //
-//     f_jc  =  the probability that x_jc still gives to the eleven tokens that are most probable for x
+//     f_jc  =  min(1, P(S | x_jc) / P(S | x))
 //
-// (1 where classes are predicted), the drop of token j is the mean of F(x) - F(x_jc) over at most K candidates, those
-// weighing most that keep the kind of word that is predicted: place_drops.h, which also defines the drop's spread and
-// the reliability of all drops. replacements.h says what the candidates are.
+// (1 where classes are predicted), the drop of token j is a mean of F(x) - F(x_jc) over at most K candidates. Those
+// count most after which the compared tokens are still what may come: after others, another kind of word is predicted,
+// and F says little of this one rather than its competitors. A place where hardly any candidate fits counts little
+// itself: place_drops.h has the mean (with w = 0.03; 0 for classes), its spread, and the reliability of all drops.
+// replacements.h says what the candidates are.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
 // least half of the largest within two standard errors of both. Short texts try all at once. The texts of a stage run
