@@ -89,5 +89,29 @@ TEST(EvaluateEvidence, CountsWhatItLeavesOut) {
                [&] { evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"})); });
 }
 
+// Every character is a word, as in a chemical formula.
+class FormulaCodec : public ByteCodec {
+ public:
+  Encoding encode(std::string_view text, const std::optional<std::string>& pair,
+                  const EncodeOptions& options) const override {
+    Encoding encoding = ByteCodec::encode(text, pair, options);
+    for (EncodedToken& token : encoding.tokens) {
+      if (token.begin) token.word = token.begin;
+    }
+    return encoding;
+  }
+};
+
+TEST(EvaluateEvidence, FindsEvidenceThatIsAWordOnlyToTheTokenizer) {
+  ScriptedDecoder decoder("a", kTokens);
+  const std::vector<EvidenceSample> samples = {{"CCNc1", "a", "b", "N"}, {"CNcN", "a", "b", "N"}};
+  const EvidenceReport report = evaluate_evidence(decoder, FormulaCodec(), samples, options_for({"raw"}));
+  EXPECT_EQ(report.scored, 1U);
+  EXPECT_DOUBLE_EQ(report.words, 5.0);
+  EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{{"the evidence occurs more than once", 1}}));
+  expect_error(ErrorKind::kBadFile, {"found none", "does not occur"},
+               [&] { evaluate_evidence(decoder, ByteCodec(), samples, options_for({"raw"})); });
+}
+
 }  // namespace
 }  // namespace attnflow::evaluate_evidence_test

@@ -119,20 +119,36 @@ bool take_words(const EvidenceSample& sample, const Outputs& outputs, bool befor
   return true;
 }
 
-// Byte ranges of `word` in `text` as a separate word.
-std::vector<std::pair<std::size_t, std::size_t>> occurrences(const std::string& text, const std::string& word) {
+using Place = std::pair<std::size_t, std::size_t>;  // a range of bytes
+
+bool is_separate(const std::string& text, const Place& place) {
   const auto is_letter_at = [&](std::size_t at) {
     const CharacterClass kind = character_class(next_or_replacement(text, at));
     return kind == CharacterClass::kLetter || kind == CharacterClass::kMark || kind == CharacterClass::kNumber;
   };
-  std::vector<std::pair<std::size_t, std::size_t>> found;
+  if (place.first > 0 && is_letter_at(code_point_begin(text, place.first - 1))) return false;
+  return place.second == text.size() || !is_letter_at(place.second);
+}
+
+// The places of `word` in `text` that stand alone. Where none does, as in a script without spaces or in a chemical
+// formula, those that are words to the tokenizer.
+std::vector<Place> occurrences(const std::string& text, const std::string& word, const std::vector<Place>& words) {
+  if (word.empty()) return {};
+  std::vector<Place> separate;
+  std::vector<Place> whole;
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    const std::size_t end = at + word.size();
-    if (at > 0 && is_letter_at(code_point_begin(text, at - 1))) continue;
-    if (end < text.size() && is_letter_at(end)) continue;
-    found.emplace_back(at, end);
+    const Place place = {at, at + word.size()};
+    if (is_separate(text, place)) separate.push_back(place);
+    if (std::find(words.begin(), words.end(), place) != words.end()) whole.push_back(place);
   }
-  return found;
+  return separate.empty() ? whole : separate;
+}
+
+// The place of a word in the text that follows the first `skipped` bytes.
+Place place_of(const std::vector<InputToken>& tokens, const std::vector<std::size_t>& word, std::size_t skipped) {
+  const std::size_t from = tokens[word.front()].begin.value_or(0);
+  const std::size_t to = tokens[word.back()].end.value_or(0);
+  return {from - std::min(from, skipped), to - std::min(to, skipped)};
 }
 
 // The position whose output is in question: the last of a decoder, a classifier's first, else the mask's.
@@ -158,12 +174,6 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   EvidenceQuestion question;
   question.asked = asked;
   const std::string text = begin + sample.prefix;
-  const auto places = sample.evidence.empty() ? std::vector<std::pair<std::size_t, std::size_t>>{}
-                                              : occurrences(sample.prefix, sample.evidence);
-  if (places.size() != 1) {
-    reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
-    return std::nullopt;
-  }
   if (!take_words(sample, Outputs(codec, info), before_wrong, question, reason)) return std::nullopt;
   const Encoding encoding = codec.encode(text);
   if (encoding.tokens.size() > info.max_tokens) {
@@ -179,18 +189,22 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   question.tokens = report_tokens(encoding);
   for (const EncodedToken& token : encoding.tokens) question.input.ids.push_back(token.id);
   question.words = word_groups(question.tokens);
-  const std::size_t from = begin.size() + places.front().first;
-  const std::size_t to = begin.size() + places.front().second;
-  std::vector<std::size_t> holders;
+  std::vector<Place> words;  // ranked ones, within the prefix
   for (std::size_t w = 0; w < question.words.size(); ++w) {
     const auto& group = question.words[w];
     if (std::any_of(group.begin(), group.end(), [&](std::size_t t) { return question.tokens[t].special; })) continue;
-    const bool holds = std::any_of(group.begin(), group.end(), [&](std::size_t t) {
-      const InputToken& token = question.tokens[t];
-      return token.begin && token.end && *token.begin<to&& * token.end> from;
-    });
-    if (holds) holders.push_back(question.ranked.size());
     question.ranked.push_back(w);
+    words.push_back(place_of(question.tokens, group, begin.size()));
+  }
+  const std::vector<Place> places = occurrences(sample.prefix, sample.evidence, words);
+  if (places.size() != 1) {
+    reason = places.empty() ? "the evidence does not occur in the prefix" : "the evidence occurs more than once";
+    return std::nullopt;
+  }
+  const auto [from, to] = places.front();
+  std::vector<std::size_t> holders;
+  for (std::size_t r = 0; r < words.size(); ++r) {
+    if (words[r].first < to && words[r].second > from) holders.push_back(r);
   }
   if (holders.size() != 1) {
     reason = "the evidence is not a separate word to the tokenizer";
@@ -198,7 +212,7 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   }
   question.evidence = holders.front();
   if (sample.swap.empty()) return question;
-  const Encoding swapped = codec.encode(text.substr(0, from) + sample.swap + text.substr(to));
+  const Encoding swapped = codec.encode(begin + sample.prefix.substr(0, from) + sample.swap + sample.prefix.substr(to));
   const auto swapped_position = position_in_question(swapped, codec, info);
   if (!swapped_position || swapped.tokens.size() > info.max_tokens) {
     reason = "the text with the swapped word cannot be scored";
