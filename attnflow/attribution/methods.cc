@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "attnflow/attribution/mixings.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
 
@@ -46,25 +47,31 @@ Method parse_method(std::string_view text) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--method: {} is now {} with --mixing gradient", text, text.substr(text.find('-') + 1)));
   }
-  throw Error(ErrorKind::kUsage,
-              fmt::format("--method: expected a comma-separated list of {}, found '{}'{}",
-                          fmt::join(method_names(), ", "), text, internal::did_you_mean(text, method_names())));
+  const auto is_named = [&](const MixingInfo& mixing) { return mixing.name == text; };
+  const std::string meant = std::ranges::any_of(all_mixings(), is_named)
+                                ? fmt::format("; {} is a mixing: --mixing {}", text, text)
+                                : internal::did_you_mean(text, method_names());
+  throw Error(ErrorKind::kUsage, fmt::format("--method: expected a comma-separated list of {}, found '{}'{}",
+                                             fmt::join(method_names(), ", "), text, meant));
 }
 
 std::vector<Method> parse_methods(const std::vector<std::string>& texts) {
-  if (texts.empty()) {
+  std::vector<Method> methods;
+  for (const std::string& text : texts) methods.push_back(parse_method(text));
+  require_each_once(methods);
+  return methods;
+}
+
+void require_each_once(const std::vector<Method>& methods) {
+  if (methods.empty()) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--method: expected at least one of {}, found none", fmt::join(method_names(), ", ")));
   }
-  std::vector<Method> methods;
-  for (const std::string& text : texts) {
-    const Method method = parse_method(text);
-    if (std::find(methods.begin(), methods.end(), method) != methods.end()) {
-      throw Error(ErrorKind::kUsage, fmt::format("--method: expected each method once, found '{}' twice", text));
-    }
-    methods.push_back(method);
+  for (auto method = methods.begin(); method != methods.end(); ++method) {
+    if (std::find(methods.begin(), method, *method) == method) continue;
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--method: expected each method once, found '{}' twice", method_info(*method).name));
   }
-  return methods;
 }
 
 void require_aggregations(const std::vector<Method>& methods, std::string_view what) {

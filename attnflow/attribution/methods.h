@@ -64,9 +64,12 @@ const MethodInfo& method_info(Method method);
 std::string to_text(Method method);
 std::vector<std::string> to_texts(const std::vector<Method>& methods);
 
-// Both throw Error(kUsage) for an unknown name; parse_methods() also for an empty list or a repeated name.
+// Both throw Error(kUsage) for an unknown name; parse_methods() also as require_each_once() does.
 Method parse_method(std::string_view text);
 std::vector<Method> parse_methods(const std::vector<std::string>& texts);
+
+// Throws Error(kUsage) for an empty list or a repeated method.
+void require_each_once(const std::vector<Method>& methods);
 
 // Throws Error(kUsage) if any method does not aggregate; `what` names the input that supports no others: "--attention".
 void require_aggregations(const std::vector<Method>& methods, std::string_view what);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/attribution/methods.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/words/lists.h"
@@ -46,8 +47,12 @@ Mixing parse_mixing(std::string_view text) {
   if (found != std::end(kMixings)) return found->mixing;
   std::vector<std::string> names;
   for (const MixingInfo& info : kMixings) names.emplace_back(info.name);
-  throw Error(ErrorKind::kUsage, fmt::format("--mixing: expected {}, found '{}'{}", fmt::join(names, ", "), text,
-                                             internal::did_you_mean(text, names)));
+  const auto is_named = [&](const MethodInfo& method) { return method.name == text; };
+  const std::string meant = std::ranges::any_of(all_methods(), is_named)
+                                ? fmt::format("; {} is a method: --method {}", text, text)
+                                : internal::did_you_mean(text, names);
+  throw Error(ErrorKind::kUsage,
+              fmt::format("--mixing: expected {}, found '{}'{}", fmt::join(names, ", "), text, meant));
 }
 
 }  // namespace attnflow

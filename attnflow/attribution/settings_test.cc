@@ -141,6 +141,13 @@ TEST(Settings, EveryTextComesBack) {
   for (const char* text : {"none", "row", "receptive-field"}) EXPECT_EQ(to_text(parse_normalization(text)), text);
 }
 
+TEST(Settings, AMethodIsNoMixing) {
+  expect_error(ErrorKind::kUsage, {"--method", "found 'relevance'; relevance is a mixing: --mixing relevance"},
+               [] { parse_method("relevance"); });
+  expect_error(ErrorKind::kUsage, {"--mixing", "found 'rollout'; rollout is a method: --method rollout"},
+               [] { parse_mixing("rollout"); });
+}
+
 TEST(SettingOptions, EachSetsWhatItGets) {
   Settings settings;
   settings.methods = {Method::kFlow};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnflow/base/parse_number.h"
+#include "attnflow/files/extension.h"
 #include "attnflow/files/json_text.h"
 #include "attnflow/files/messages.h"
 #include "attnflow/model/fail.h"
@@ -281,6 +282,43 @@ std::string model_type_of(std::string_view config, const std::string& source) {
   return ConfigReader(json, source).text_or("model_type", "");
 }
 
+namespace {
+
+// The path of the folder's first GGUF file in alphabetical order, if it has any.
+std::string first_gguf(const Folder& folder) {
+  std::string first;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder.path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (lower_extension(path) == ".gguf" && (first.empty() || path < first)) first = path;
+  }
+  return first;
+}
+
+// What a folder without config.json has, and what to do.
+std::string instead_of_config(const Folder& folder) {
+  const std::optional<Adapter> adapter = find_adapter(folder);
+  if (!adapter) {
+    const std::string gguf = first_gguf(folder);
+    return gguf.empty() ? "no config.json in it" : fmt::format("GGUF files; give one of them: --model {}", gguf);
+  }
+  constexpr const char* kAlone = "an adapter without its model (adapter_config.json)";
+  if (adapter->base.empty()) {
+    return fmt::format("{}. Put the adapter's files into the folder of that model and give that folder", kAlone);
+  }
+  const std::string found = fmt::format("{}, which is {}", kAlone, quote_name(adapter->base));
+  if (!is_hub_name(adapter->base)) {
+    return fmt::format("{}. Put the adapter's files into the folder of that model and give that folder", found);
+  }
+  return fmt::format(
+      "{}. It is neither a folder nor in the Hub's cache: run 'hf download {}' (pip install huggingface_hub), then the "
+      "same command again, or put the adapter's files into the folder of that model",
+      found, adapter->base);
+}
+
+}  // namespace
+
 std::string read_config_text(const Folder& folder) {
   constexpr const char* kConfig = "config.json";
   constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
@@ -293,22 +331,8 @@ std::string read_config_text(const Folder& folder) {
                 : "nothing of that name");
   }
   if (!folder.has(kConfig)) {
-    const std::optional<Adapter> adapter = find_adapter(folder);
-    const std::string found =
-        !adapter ? std::string("no config.json in it")
-        : adapter->base.empty()
-            ? std::string("an adapter without its model (adapter_config.json)")
-            : fmt::format("an adapter without its model (adapter_config.json), which is {}", quote_name(adapter->base));
-    const std::string advice =
-        !adapter ? ""
-        : is_hub_name(adapter->base)
-            ? fmt::format(
-                  ". It is neither a folder nor in the Hub's cache: run 'hf download {}' (pip install "
-                  "huggingface_hub), then the same command again, or put the adapter's files into the folder "
-                  "of that model",
-                  adapter->base)
-            : ". Put the adapter's files into the folder of that model and give that folder";
-    fail(ErrorKind::kBadFile, "{}: expected a Hugging Face model folder, found {}{}", folder.label(), found, advice);
+    fail(ErrorKind::kBadFile, "{}: expected a Hugging Face model folder, found {}", folder.label(),
+         instead_of_config(folder));
   }
   const std::string config = folder.read(kConfig, kMaxConfigBytes);
   return folder.adapter() == nullptr ? config : config_for_adapter(config, folder);

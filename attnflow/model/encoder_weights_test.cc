@@ -114,6 +114,15 @@ TEST(EncoderWeights, AnAdapterWithoutItsModelNamesIt) {
   expect_error(ErrorKind::kBadFile, {"adapter without its model"}, [&] { ModelFiles(folder.path()).info(); });
 }
 
+TEST(EncoderWeights, AFolderOfGgufFilesNamesOne) {
+  const test::TempFolder folder;
+  const auto look = [&] { ModelFiles(folder.path()).info(); };
+  expect_error(ErrorKind::kBadFile, {"found no config.json in it"}, look);
+  test::put(folder / "second.gguf", "");
+  test::put(folder / "First.GGUF", "");
+  expect_error(ErrorKind::kBadFile, {"found GGUF files", "--model " + (folder / "First.GGUF").string()}, look);
+}
+
 TEST(EncoderWeights, CountsParameters) {
   const ModelCopy model("bert_base");
   const WeightsFile weights = WeightsFile::read(model.path() / "model.safetensors");
