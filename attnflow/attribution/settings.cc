@@ -155,7 +155,7 @@ void validate(const Settings& settings) {
   const auto expect = [](bool holds, const auto& message) {
     if (!holds) throw Error(ErrorKind::kUsage, message());
   };
-  parse_methods(to_texts(settings.methods));
+  require_each_once(settings.methods);
   check_ranges(settings);
   const MixingInfo& mixing = mixing_info(settings.mixing);
   expect(!settings.target.empty(), [] { return "--target: expected auto, a class or a token, found none"; });

@@ -82,9 +82,7 @@ void run_explain(ExplainArguments& arguments) {
   arguments.read_settings(options.settings);
   arguments.read_options(options);
   leave_out_flow(options, arguments.names_methods);
-  validate(options.settings);
-  for (const std::string& pair : options.certificates) parse_certificate(pair);
-  check_referents(options.referents);
+  check_options(options);
   FigureOptions figure;
   if (!arguments.view.empty()) index_of_choice("--view", figure_view_names(), arguments.view);
   const std::optional<FigureView> view = figure_view_from_name(arguments.view);

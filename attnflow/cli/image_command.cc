@@ -66,8 +66,7 @@ void run_image(ImageArguments& arguments) {
   ExplainOptions& options = arguments.options;
   arguments.read_settings(options.settings);
   arguments.read_options(options);
-  validate(options.settings);
-  for (const std::string& pair : options.certificates) parse_certificate(pair);
+  check_options(options);
   read_figure(arguments);
   for (const std::string& output : arguments.outputs) check_output(output);
   arguments.figure.page.set(arguments.read_paper(arguments.outputs));

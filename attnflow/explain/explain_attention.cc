@@ -220,12 +220,11 @@ void check_attention_options(const ExplainOptions& options) {
 Report explain_attention(AttentionInput input, const ExplainOptions& given) {
   ExplainOptions options = given;
   if (options.settings.mixing == Mixing::kAuto) options.settings.mixing = Mixing::kAttention;
-  validate(options.settings);
+  check_options(options);
   if (options.settings.words) {
     throw internal::usage_error(
         "--words requires a text and a tokenizer: an attention file does not say which tokens form a word");
   }
-  check_options(options);
   if (options.settings.has_target()) {
     throw internal::usage_error("--mixing {} requires a text and a model: an attention file has no gradients",
                                 to_text(options.settings.mixing));

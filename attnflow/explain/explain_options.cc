@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/referents.h"
 
 namespace attnflow {
 
@@ -99,14 +101,18 @@ void leave_out_flow(ExplainOptions& options, bool names_methods) {
 
 void check_options(const ExplainOptions& options) {
   if (options.only_output_token) check_row_options(options);
+  check_referents(options.referents);
   if (!(options.max_flow_seconds >= 0.0) || std::isinf(options.max_flow_seconds)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--max-flow-seconds: expected a number of at least 0, found {}", options.max_flow_seconds));
   }
-  if (!options.settings.words || !options.keep_attention) return;
-  throw Error(ErrorKind::kUsage,
-              "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
-              "would not match the words");
+  if (options.settings.words && options.keep_attention) {
+    throw Error(ErrorKind::kUsage,
+                "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
+                "would not match the words");
+  }
+  validate(options.settings);
+  for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
 
 }  // namespace attnflow

@@ -60,8 +60,9 @@ std::span<const Option<ExplainOptions>> explain_options();
 // With only_output_token, computes flow only if methods are named: it needs the memory that the option saves.
 void leave_out_flow(ExplainOptions& options, bool names_methods);
 
-// Throws Error(kUsage) for merged words with kept attention, for only_output_token with options that need more than one
-// row (certificates, kept attention, all output tokens), and for an invalid time limit.
+// Throws Error(kUsage) for options that are wrong whatever the input: as validate(), parse_certificate() and
+// check_referents() do; for merged words with kept attention, for only_output_token with options that need more than
+// one row (certificates, kept attention, all output tokens), and for an invalid time limit.
 void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -13,27 +13,49 @@
 namespace attnflow {
 namespace {
 
-[[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& asked, std::size_t tokens) {
+// A request as words and positions of the input.
+struct Request {
+  std::string shown;                    // safe to print
+  std::vector<std::size_t> words;       // with that text
+  std::optional<std::size_t> position;  // the number that it is
+  std::string counted;                  // of "author:2", its word and number
+  std::vector<std::size_t> counted_words;
+  std::optional<std::size_t> count;
+};
+
+Request read_request(const std::string& asked, const std::vector<TextWord>& words) {
+  Request request;
+  request.words = find_words(words, asked);
+  const std::size_t colon = asked.rfind(':');
+  if (colon != std::string::npos) {
+    request.counted_words = find_words(words, asked.substr(0, colon));
+    request.counted = clean_line(asked.substr(0, colon));
+    request.count = internal::parse_number(asked.substr(colon + 1));
+  }
+  request.position = internal::parse_number(asked);
+  request.shown = clean_line(asked);
+  return request;
+}
+
+[[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& shown, std::size_t tokens) {
   if (words.empty()) {
     throw internal::usage_error(
         "--referents: expected tokens with text, to find '{}' among them, found an attention file without tokens; "
         "store an array 'tokens' next to the attention, or give positions from 0 to {}",
-        clean_line(asked), tokens - 1);
+        shown, tokens - 1);
   }
   throw internal::usage_error(
       "--referents: expected words of the text or positions from 0 to {}, found '{}'; the words are {}", tokens - 1,
-      clean_line(asked), list_words(words));
+      shown, list_words(words));
 }
 
-[[noreturn]] void ambiguous(const std::vector<TextWord>& words, const std::vector<std::size_t>& found,
-                            const std::string& asked) {
+[[noreturn]] void ambiguous(const std::vector<TextWord>& words, const Request& request) {
   std::vector<std::size_t> positions;
-  for (const std::size_t word : found) positions.push_back(words[word].tokens.front());
-  const std::string text = clean_line(asked);
+  for (const std::size_t word : request.words) positions.push_back(words[word].tokens.front());
   throw internal::usage_error(
-      "--referents: expected a word that occurs once, found '{}' {} times (at positions {}); write {}:1 for the first "
-      "occurrence, {}:2 for the second, or a position",
-      text, found.size(), fmt::join(positions, ", "), text, text);
+      "--referents: expected a word that occurs once, found '{0}' {1} times (at positions {2}); write {0}:1 for the "
+      "first occurrence, {0}:2 for the second, or a position",
+      request.shown, positions.size(), fmt::join(positions, ", "));
 }
 
 ReportReferent referent_at(const Report& report, const std::vector<TextWord>& words, std::size_t position) {
@@ -48,34 +70,40 @@ ReportReferent referent_at(const Report& report, const std::vector<TextWord>& wo
   return {display_text(report.input, position), {position}};
 }
 
-ReportReferent resolve(const std::string& asked, const Report& report, const std::vector<TextWord>& words) {
-  const std::size_t n = report.input.tokens.size();
-  const std::vector<std::size_t> found = find_words(words, asked);
-  if (const auto position = internal::parse_number(asked)) {
-    const bool is_that_word = found.size() == 1 && words[found.front()].tokens == std::vector<std::size_t>{*position};
-    if (!found.empty() && !is_that_word) {
+ReportReferent numbered(const Report& report, const std::vector<TextWord>& words, const Request& request) {
+  const std::size_t position = *request.position;
+  if (!request.words.empty()) {
+    const std::vector<std::size_t>& tokens = words[request.words.front()].tokens;
+    if (request.words.size() > 1 || tokens != std::vector<std::size_t>{position}) {
       throw internal::usage_error(
           "--referents: expected a word or a position, found '{0}', which is both; write {0}:1 for the word, at "
           "position {1}, or name the token at position {0} by its text",
-          asked, words[found.front()].tokens.front());
+          request.shown, tokens.front());
     }
-    if (*position >= n) not_found(words, asked, n);
-    return referent_at(report, words, *position);
   }
-  if (found.size() == 1) return {words[found.front()].text, words[found.front()].tokens};
-  if (!found.empty()) ambiguous(words, found, asked);
+  const std::size_t n = report.input.tokens.size();
+  if (position >= n) not_found(words, request.shown, n);
+  return referent_at(report, words, position);
+}
 
-  const std::size_t colon = asked.rfind(':');
-  const auto count = colon == std::string::npos ? std::nullopt : internal::parse_number(asked.substr(colon + 1));
-  if (!count) not_found(words, asked, n);
-  const std::string text = asked.substr(0, colon);
-  const std::vector<std::size_t> occurrences = find_words(words, text);
-  if (occurrences.empty()) not_found(words, text, n);
-  if (*count < 1 || *count > occurrences.size()) {
-    throw internal::usage_error("--referents: expected an occurrence of '{}' from 1 to {}, found {}", clean_line(text),
-                                occurrences.size(), clean_line(asked));
+ReportReferent counted(const Report& report, const std::vector<TextWord>& words, const Request& request) {
+  const std::size_t n = report.input.tokens.size();
+  if (!request.count) not_found(words, request.shown, n);
+  const std::vector<std::size_t>& found = request.counted_words;
+  if (found.empty()) not_found(words, request.counted, n);
+  if (*request.count < 1 || *request.count > found.size()) {
+    throw internal::usage_error("--referents: expected an occurrence of '{}' from 1 to {}, found {}", request.counted,
+                                found.size(), request.shown);
   }
-  const TextWord& word = words[occurrences[*count - 1]];
+  const TextWord& word = words[found[*request.count - 1]];
+  return {word.text, word.tokens};
+}
+
+ReportReferent resolve(const Request& request, const Report& report, const std::vector<TextWord>& words) {
+  if (request.position) return numbered(report, words, request);
+  if (request.words.size() > 1) ambiguous(words, request);
+  if (request.words.empty()) return counted(report, words, request);
+  const TextWord& word = words[request.words.front()];
   return {word.text, word.tokens};
 }
 
@@ -99,7 +127,7 @@ std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& as
   const std::vector<TextWord> words = text_words(report.input);
   const bool flow = report.settings.wants(Method::kFlow);
   for (const std::string& request : asked) {
-    ReportReferent referent = resolve(request, report, words);
+    ReportReferent referent = resolve(read_request(request, words), report, words);
     for (const ReportReferent& other : referents) {
       if (std::find_first_of(other.tokens.begin(), other.tokens.end(), referent.tokens.begin(),
                              referent.tokens.end()) != other.tokens.end()) {

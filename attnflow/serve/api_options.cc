@@ -87,8 +87,7 @@ ExplainRequest read_explain_request(std::string_view json) {
   fields.read("compact", request.compact);
   leave_out_flow(options, fields.has("method"));
   fields.finish();
-  validate(options.settings);
-  check_referents(options.referents);
+  check_options(options);
   return request;
 }
 

@@ -249,9 +249,8 @@ class TextExplanation {
 
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& given) {
-  validate(given.settings);
+  check_options(given);
   ExplainOptions options = given;
-  check_options(options);
   const ModelInfo& info = model.info();
   const Encoding encoding = read_text(tokenizer, info, text, pair, options.truncate);
   const TextInput read = text_input(encoding);
