@@ -1,10 +1,19 @@
 # shellcheck shell=bash
-# Stages of work that report their progress: one line each, updated in place on a terminal and written once elsewhere.
+# Stages of work that report their progress: one line each, updated in place on a terminal, and written at the end
+# elsewhere, where a stage that takes longer says twice a minute how far it is.
 
 STAGE_LOG="${ATTNFLOW_STAGE_LOG:-}" # a file that gets "SECONDS<tab>TITLE" for each stage: ./dev bench build reads it
 
-# The running stage's line. Only on a terminal: elsewhere it would fill a log.
-moving_line() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$1" >&2; fi; }
+# The running stage's line; empty: none. Elsewhere than on a terminal, many would fill a log.
+LAST_LINE=0 # in SECONDS
+moving_line() {
+  if [[ -t 2 ]]; then
+    printf '\r\033[K%s' "$1" >&2
+  elif [[ -n "$1" ]] && ((SECONDS - LAST_LINE >= 30)); then
+    LAST_LINE=$SECONDS
+    printf '%s\n' "$1" >&2
+  fi
+}
 end_line() {
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
   printf '%-60s %4d s\n' "$1" "$2" >&2
