@@ -80,7 +80,7 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     const std::vector<float> logits = logits_after(decoder, text);
     const double fit = std::min(1.0, share_of_compared(logits) / share);
     place.tried.push_back({codec.readable(id), fit, value_of(kTarget, logits)});
-    weights += fit + 0.03;
+    weights += fit + 0.06 * share;
   }
   for (const TriedReplacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
   return place;

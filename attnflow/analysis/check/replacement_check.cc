@@ -14,7 +14,7 @@
 namespace attnflow {
 namespace {
 
-constexpr double kOwnWeight = 0.03;        // of the token itself beside each candidate
+constexpr double kOwnWeight = 0.06;        // of the token itself beside each candidate
 constexpr std::size_t kMostProbable = 11;  // stand for what competes with a target that names no competitors
 
 double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
@@ -60,7 +60,6 @@ class Check {
       : question_(question), options_(options), read_(read_text(question)) {
     const ModelHead head = question.model.info().head;
     of_tokens_ = head == ModelHead::kMaskedLm || head == ModelHead::kCausalLm;
-    if (of_tokens_) result_.own_weight = kOwnWeight;
     for (std::size_t g = 0; g < question.groups.size(); ++g) {
       if (wanted[g] && question.groups[g].back() < read_.input.ids.size()) places_.push_back(g);
     }
@@ -111,6 +110,7 @@ class Check {
                                      if (!of_tokens_) return;
                                      competitors_ = competitors(logits);
                                      share_ = probability_of(logits, competitors_);
+                                     result_.own_weight = kOwnWeight * share_;
                                    });
   }
 

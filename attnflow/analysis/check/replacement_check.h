@@ -15,8 +15,9 @@
 // (1 where classes are predicted), the drop of token j is a mean of F(x) - F(x_jc) over at most K candidates. Those
 // count most after which the compared tokens are still what may come: after others, another kind of word is predicted,
 // and F says little of this one rather than its competitors. A place where hardly any candidate fits counts little
-// itself: place_drops.h has the mean (with w = 0.03; 0 for classes), its spread, and the reliability of all drops.
-// replacements.h says what the candidates are.
+// itself: place_drops.h has the mean, its spread, and the reliability of all drops. There, w = 0.06 P(S | x), and 0 for
+// classes: where the compared tokens are improbable after x itself, f_jc says less. replacements.h says what the
+// candidates are.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
 // least half of the largest within two standard errors of both. Short texts try all at once. The texts of a stage run
