@@ -270,10 +270,11 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
 }
 
 std::size_t source_tokens(const Report& report) {
-  const std::vector<InputToken>& tokens = report.input.tokens;
-  if (!report.generation || tokens.empty() || tokens.back().segment == 0) return 0;
+  const bool is_joint =
+      std::ranges::any_of(report.notes, [](const Note& n) { return n.code == NoteCode::kJointLayers; });
+  if (!is_joint) return 0;
   return static_cast<std::size_t>(
-      std::ranges::count_if(tokens, [](const InputToken& token) { return token.segment == 0; }));
+      std::ranges::count_if(report.input.tokens, [](const InputToken& token) { return token.segment == 0; }));
 }
 
 std::size_t input_size(const Report& report) {
@@ -290,8 +291,11 @@ std::string model_line(const Report& report) {
   if (model.causal) line += ", causal";
   line += "), ";
   const std::size_t tokens = input_size(report);
-  if (!report.generation) return line + internal::counted(tokens, "token");
   const std::size_t source = source_tokens(report);
+  if (!report.generation && source > 0) {
+    return line + internal::counted(source, "source token") + ", " + internal::counted(tokens - source, "target token");
+  }
+  if (!report.generation) return line + internal::counted(tokens, "token");
   return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
          fmt::format(", {} generated", report.generation->tokens.size());
 }

@@ -82,7 +82,7 @@ std::vector<Method> ranked_methods(const Report& report);
 // "raw, layer 6", "rollout, layers 1-6", "attnlrp": a method's numbers at settings.layers[layer].
 std::string method_title(const Report& report, Method method, std::size_t layer);
 
-// For a generation by an encoder-decoder: its source's tokens (or words), the first of the input. 0 for a decoder.
+// For an encoder-decoder: its source's tokens (or words), the first of the input. 0 for other models.
 std::size_t source_tokens(const Report& report);
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; for a generation "12 prompt tokens, 5 generated"

@@ -36,6 +36,7 @@ struct Encoding {
   std::vector<EncodedToken> tokens;
   bool truncated = false;
   bool has_places = true;  // false: only pieces are known, without their place in the text and without words
+  std::size_t source = 0;  // for an encoder-decoder: the source's tokens, which the target's follow
 };
 
 struct EncodeOptions {

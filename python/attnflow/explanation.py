@@ -272,13 +272,8 @@ def _backend_of(
     if is_joint and asked.get("words") and given.pair is not None:
         raise Error("words: expected one text with target_text, found a pair as well")
     check_target(model, target_text is not None or given.target is not None)
-    mixing = asked.get("mixing") or "auto"
-    if is_joint and _core.mixing_info(mixing).needs == "terms":
-        raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
     parts = _parts(model, tokenizer, given, target_text)
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
-    if is_joint and asked.get("output_token") is None:
-        asked["output_token"] = "last"
     return Backend(model, tokenizer, parts, asked, {}, own, pooling)
 
 
