@@ -57,6 +57,10 @@ class TextCodec {
   virtual Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
                           const EncodeOptions& options = {}) const = 0;
 
+  // Encodes what an encoder-decoder's decoder writes, which a few tokenizers cut by another model (Marian). Otherwise
+  // as encode().
+  virtual Encoding encode_target(std::string_view text) const { return encode(text); }
+
   // One more than the largest id in use.
   virtual std::size_t id_limit() const = 0;
   // Returns the ids of `word` as it would appear inside a sentence after a space, without template tokens.

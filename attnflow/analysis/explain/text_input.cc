@@ -29,7 +29,7 @@ Encoding encode_joint(const TextCodec& codec, const ModelInfo& info, const std::
     first.special = codec.is_special(id);
     first.segment = 1;
   }
-  for (EncodedToken& token : codec.encode(target).tokens) {
+  for (EncodedToken& token : codec.encode_target(target).tokens) {
     if (!token.begin) continue;  // added by the template
     token.segment = 1;
     if (token.word) *token.word += words;
