@@ -185,7 +185,7 @@ class EncoderDecoderTest(CommandTest):
             for option, value, instead in (
                 ("--mixing", "alti", "attention, relevance or gradient"),
                 ("--method", "logit", "attnlrp or blank-out"),
-                ("--normalize", "receptive-field", "none or row"),
+                ("--normalize", "receptive-field", "one stack of layers"),
             ):
                 self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", instead], *ask, option, value)
         self.refuse(USAGE, ["--target-text: expected the text", "t5_tied (t5)", "'attnflow generate'"], *explain)

@@ -156,8 +156,9 @@ void check_joint_settings(const Settings& settings, const ModelInfo& info) {
   }
   if (settings.normalization == Normalization::kReceptiveField) {
     throw internal::model_error(
-        "--normalize: expected none or row for {}, an encoder-decoder, whose receptive fields are not computed, found "
-        "{}",
+        "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
+        "they "
+        "are for models of one stack of layers",
         info.name, to_text(settings.normalization));
   }
 }
