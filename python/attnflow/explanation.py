@@ -84,7 +84,7 @@ def explain(
         whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
     inputs: instead of text, what a tokenizer or processor returned: a BatchEncoding, or a dict of tensors.
     tokens: names for the tokens of inputs, without padding; a list for each of several. None: what they decode to.
-    target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
+    target_text: for an encoder-decoder, the decoder's text after its first tokens ("": only those). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
         otherwise.
     head, labels: a classifier of your own: a function from the model's output to logits [text, class], and its classes'
