@@ -277,9 +277,13 @@ std::size_t source_tokens(const Report& report) {
       std::ranges::count_if(report.input.tokens, [](const InputToken& token) { return token.segment == 0; }));
 }
 
-std::size_t input_size(const Report& report) {
+std::string input_counts(const Report& report, std::string_view unit) {
   const std::vector<InputToken>& tokens = report.input.tokens;
-  return tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+  const std::size_t count = tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+  const std::size_t source = source_tokens(report);
+  if (source == 0) return internal::counted(count, unit);
+  return internal::counted(source, fmt::format("source {}", unit)) + ", " +
+         internal::counted(count - source, fmt::format("target {}", unit));
 }
 
 std::string model_line(const Report& report) {
@@ -290,13 +294,11 @@ std::string model_line(const Report& report) {
   line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
-  const std::size_t tokens = input_size(report);
+  if (!report.generation) return line + input_counts(report, "token");
   const std::size_t source = source_tokens(report);
-  if (!report.generation && source > 0) {
-    return line + internal::counted(source, "source token") + ", " + internal::counted(tokens - source, "target token");
-  }
-  if (!report.generation) return line + internal::counted(tokens, "token");
-  return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
+  return line +
+         (source > 0 ? internal::counted(source, "source token")
+                     : internal::counted(report.input.tokens.size(), "prompt token")) +
          fmt::format(", {} generated", report.generation->tokens.size());
 }
 

@@ -170,7 +170,7 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
         first + rest.ids[:end],
         [str(tokenizer.convert_ids_to_tokens(token)) for token in first] + rest.tokens[:end],
         [True] * len(first) + rest.special[:end],
-        [(text, [None] * len(first) + places[:end]) for _, places in rest.texts],
+        [(text, [*(None for _ in first), *places[:end]]) for _, places in rest.texts],
     )
 
 
