@@ -23,11 +23,7 @@ LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options, 
 }
 
 LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options) {
-  if (files.info().causal) return load_text_model(files, options);
-  if (files.info().target) {
-    std::optional<Tokenizer> tokenizer = Tokenizer::load(*files.folder(), files.info().architecture);
-    return {files.load_decoder(options), std::move(tokenizer)};
-  }
+  if (files.info().causal || files.info().target) return load_text_model(files, options);
   return {files.load_decoder(options), std::nullopt};  // which says that it is none
 }
 

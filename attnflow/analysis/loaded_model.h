@@ -23,7 +23,7 @@ struct LoadedText {
 // Throws as ModelFiles and Tokenizer::load.
 LoadedText load_text_model(const ModelFiles& files, const LoadOptions& options,
                            std::optional<Tokenizer> tokenizer = std::nullopt);
-// Takes encoder-decoders as well.
+// Likewise; refuses encoders.
 LoadedText load_decoder_model(const ModelFiles& files, const LoadOptions& options);
 
 struct ImageModel {

@@ -32,8 +32,9 @@ TEST(OptionNames, AreTheseOfEachCommand) {
       {{"explain"},
        "help multiline pair model attention output force json method mixing target against heads residual discard "
        "discard-keep-special mask-columns layers start-layer output-token normalize words flow-tolerance "
-       "only-output-token integration-steps check check-replacements renormalize any-weights blank top-k candidates "
-       "referents keep-attention certificate view arcs width font-size no-notes max-flow-seconds truncate threads "
+       "target-text only-output-token integration-steps check check-replacements renormalize any-weights blank top-k "
+       "candidates referents keep-attention certificate view arcs width font-size no-notes max-flow-seconds truncate "
+       "threads "
        "device "
        "allow-unused-weights"},
       {{"generate"},

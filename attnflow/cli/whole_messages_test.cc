@@ -83,7 +83,7 @@ TEST(WholeMessages, OfOptions) {
       {translate,
        {"--normalize", "receptive-field"},
        "--normalize: expected none for bart, an encoder-decoder, whose receptive fields are not computed, found "
-       "receptive-field; they are for decoders",
+       "receptive-field; they are for models of one stack of layers",
        ErrorKind::kUnsupportedModel},
       {{"serve"},
        {"--token", "a b"},

@@ -305,8 +305,7 @@ std::string model_name(const FigureData& data) {
 
 std::string settings_of(const FigureData& data) {
   return settings_line(data.report.model, data.report.settings,
-                       counted(input_size(data.report), data.report.settings.words ? "word" : "token"),
-                       data.report.target);
+                       input_counts(data.report, data.report.settings.words ? "word" : "token"), data.report.target);
 }
 
 }  // namespace

@@ -65,12 +65,12 @@ std::vector<std::size_t> compared_tokens(const Report& report, const CheckedInpu
       for (const std::size_t j : rule.tokens) excluded[j] = true;
     }
   }
+  const bool looks_back = report.model.causal || input.predicts_next;
   std::vector<std::size_t> compared;
   for (std::size_t j = 0; j < std::min(report.input.tokens.size(), input.groups.size()); ++j) {
     const std::vector<std::size_t>& group = input.groups[j];
-    const bool is_mask =
-        position && !report.model.causal && std::find(group.begin(), group.end(), *position) != group.end();
-    const bool is_unseen = position && report.model.causal && group.front() > *position;
+    const bool is_mask = position && !looks_back && std::find(group.begin(), group.end(), *position) != group.end();
+    const bool is_unseen = position && looks_back && group.front() > *position;
     if (!report.input.tokens[j].special && !excluded[j] && !is_mask && !is_unseen) compared.push_back(j);
   }
   return compared;

@@ -25,6 +25,7 @@ struct CheckedInput {
   std::optional<std::size_t> position;  // the predicting position; absent: no single one
   // The positions of each of the report's tokens (or words, or patches); none for a last one that is no input.
   TokenGroups groups;
+  bool predicts_next = false;  // the token after that position; else what stands there
 };
 
 // The tokens that are compared: those with content that the prediction sees, and not the mask that it replaces.

@@ -42,6 +42,11 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
   constexpr unsigned kForFiles = kExplainCommand | kForReports | kForGenerations;  // external attention
   constexpr unsigned kKept = kForExplain | kForImage | kForArrays | kForModels;
   return {
+      option<&ExplainOptions::target_text>(
+          "target_text", kForExplain,
+          "For an encoder-decoder, whose source is the text: what its decoder is given after its first token (may be "
+          "empty); explains the next token",
+          {.type = "TEXT", .form = OptionForm::kNullToo}),
       option<&ExplainOptions::only_output_token>("only_output_token", kForExplain | kForReports,
                                                  "Compute the output token's row only; a decoder then needs no full "
                                                  "attention matrices (for long texts)"),

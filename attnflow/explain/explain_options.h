@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -28,11 +29,12 @@ struct ExplainOptions {
   bool keep_attention = false;     // fill Report::attention
   bool only_output_token = false;  // one output token's row; for decoders without matrices (fill_report.h)
   std::vector<std::string>
-      certificates;                     // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
-  bool only_values = false;             // only the methods' arrays: Report::graph may stay empty
-  bool truncate = false;                // cut text that is too long for the model instead of refusing it
-  std::vector<std::string> candidates;  // report these words' probabilities at the mask
-  std::vector<std::string> referents;   // compare these words' weights (explain/referents.h)
+      certificates;          // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
+  bool only_values = false;  // only the methods' arrays: Report::graph may stay empty
+  std::optional<std::string> target_text;  // an encoder-decoder's target: what its decoder is given
+  bool truncate = false;                   // cut text that is too long for the model instead of refusing it
+  std::vector<std::string> candidates;     // report these words' probabilities at the mask
+  std::vector<std::string> referents;      // compare these words' weights (explain/referents.h)
   // Positions at which the model sees its unknown token (else its mask) instead.
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // points between the blank input and the input

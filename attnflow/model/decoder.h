@@ -22,7 +22,8 @@ namespace attnflow {
 // An encoder-decoder (info().target) is also a decoder; its sequence is a source followed by a target. The first
 // append() to an empty sequence passes a whole source followed by info().target->begin, and throws Error(kUsage) if the
 // ids do not end with these or nothing precedes them; later calls append to the target. All source tokens see one
-// another. run() and run_for_replay() throw Error(kUnsupportedModel).
+// another. run() takes a source and any target of at least one token (TextInput::source); run_for_replay() throws
+// Error(kUnsupportedModel).
 class Decoder : public TextModel {
  public:
   Decoder* decoder() final { return this; }

@@ -113,13 +113,14 @@ struct ModelInfo {
 struct TextInput {
   std::vector<std::int64_t> ids;       // [n], n >= 1
   std::vector<std::int64_t> type_ids;  // [n]; empty: all 0
+  std::size_t source = 0;              // for an encoder-decoder: its source's tokens, which the target's follow
 
   TextInput up_to(std::size_t position) const {
     const auto first = [&](const std::vector<std::int64_t>& all) {
       const std::size_t count = std::min(position + 1, all.size());
       return std::vector<std::int64_t>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
     };
-    return {first(ids), first(type_ids)};
+    return {first(ids), first(type_ids), source};
   }
 };
 
@@ -140,7 +141,8 @@ struct ModelOutput {
 
 struct RunOptions {
   // The positions whose logits to return, for heads that have logits at each position; empty: none. A decoder that
-  // classifies has logits at one position: the first of these, or else the last token that is not padding.
+  // classifies has logits at one position: the first of these, or else the last token that is not padding. An
+  // encoder-decoder has logits at the target's positions.
   std::vector<std::size_t> logit_positions;
   // Counts the tokens read so far. Only decoders report progress, because they read long text in chunks.
   ProgressFunction progress = {};
@@ -270,8 +272,7 @@ class ModelOf : public Model {
   virtual bool has_terms() const { return true; }
 
   // Returns null for a model without gradients; gradients_of() reports that as an error. A GGUF model loaded through
-  // ModelFiles has them: they come from its dequantized weights (gguf_decoder.h). An encoder-decoder has those of
-  // attention, for texts that begin with the source that it has read.
+  // ModelFiles has them: they come from its dequantized weights (gguf_decoder.h).
   virtual Gradients<Input>* gradients() { return nullptr; }
 };
 

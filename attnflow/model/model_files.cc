@@ -34,8 +34,7 @@ const ModelWeights& ModelFiles::encoder_weights() const {
 }
 
 std::unique_ptr<TextModel> ModelFiles::load_text(const LoadOptions& options) const {
-  check_one_text(info());
-  if (info().causal) return load_decoder(options);
+  if (info().causal || info().target) return load_decoder(options);
   return load_encoder(options);
 }
 

@@ -43,7 +43,7 @@ class ModelFiles {
   // options.copy_weights is set. Throw Error(kUsage) for a device that does not exist, and for an image model where a
   // text model is expected or the reverse; Error(kUnsupportedModel) when the backend is not installed (backend.h lists
   // where it is looked for) or the model is of another kind, such as a decoder where an encoder is expected.
-  std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;  // not an encoder-decoder
+  std::unique_ptr<TextModel> load_text(const LoadOptions& options = {}) const;
   std::unique_ptr<Encoder> load_encoder(const LoadOptions& options = {}) const;
   std::unique_ptr<Decoder> load_decoder(const LoadOptions& options = {}) const;  // or an encoder-decoder
   std::unique_ptr<VisionModel> load_vision(const LoadOptions& options = {}) const;

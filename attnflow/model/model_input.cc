@@ -115,11 +115,12 @@ void check_decoder_head(const ModelInfo& info) {
 
 void check_one_text(const ModelInfo& info) {
   if (!info.target) return;
-  internal::fail(ErrorKind::kUnsupportedModel,
-                 "expected an encoder or a decoder, which reads one text, found {}, an encoder-decoder ({}). "
-                 "'attnflow generate' lets it write a text and shows what each token depends on; in Python, "
-                 "attnflow.explain(model, tokenizer, text, target_text=...) explains one that is given",
-                 info.name, info.architecture);
+  internal::fail(
+      ErrorKind::kUnsupportedModel,
+      "expected an encoder or a decoder, which reads one text, found {}, an encoder-decoder ({}). "
+      "'attnflow explain SOURCE --target-text TEXT' explains the next token of a given target, and 'attnflow "
+      "generate' lets the model write one",
+      info.name, info.architecture);
 }
 
 void check_target(const ModelInfo& info, const ScoreTarget& target, std::size_t tokens) {

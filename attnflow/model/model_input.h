@@ -29,7 +29,7 @@ void check_text_input(const ModelInfo& info, const TextInput& input, const RunOp
 
 // Throws Error(kUnsupportedModel) for a decoder that predicts no next token: a classifier, or a model without a head.
 void check_decoder_head(const ModelInfo& info);
-// Throws Error(kUnsupportedModel) for an encoder-decoder, which only generate() supports.
+// Throws Error(kUnsupportedModel) for an encoder-decoder, which explain_text() and generate() support.
 void check_one_text(const ModelInfo& info);
 // Checks the target of an explanation for an input of `tokens` tokens. Throws Error(kUnsupportedModel) for a model
 // without a head, Error(kUsage) for a target with equal labels or with a class, token or position that does not exist.

@@ -270,15 +270,20 @@ std::string method_title(const Report& report, Method method, std::size_t layer)
 }
 
 std::size_t source_tokens(const Report& report) {
-  const std::vector<InputToken>& tokens = report.input.tokens;
-  if (!report.generation || tokens.empty() || tokens.back().segment == 0) return 0;
+  const bool is_joint =
+      std::ranges::any_of(report.notes, [](const Note& n) { return n.code == NoteCode::kJointLayers; });
+  if (!is_joint) return 0;
   return static_cast<std::size_t>(
-      std::ranges::count_if(tokens, [](const InputToken& token) { return token.segment == 0; }));
+      std::ranges::count_if(report.input.tokens, [](const InputToken& token) { return token.segment == 0; }));
 }
 
-std::size_t input_size(const Report& report) {
+std::string input_counts(const Report& report, std::string_view unit) {
   const std::vector<InputToken>& tokens = report.input.tokens;
-  return tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+  const std::size_t count = tokens.empty() || tokens.back().role != "mean" ? tokens.size() : tokens.size() - 1;
+  const std::size_t source = source_tokens(report);
+  if (source == 0) return internal::counted(count, unit);
+  return internal::counted(source, fmt::format("source {}", unit)) + ", " +
+         internal::counted(count - source, fmt::format("target {}", unit));
 }
 
 std::string model_line(const Report& report) {
@@ -289,10 +294,11 @@ std::string model_line(const Report& report) {
   line += internal::counted(model.layers, "layer") + ", " + internal::counted(model.heads, "head");
   if (model.causal) line += ", causal";
   line += "), ";
-  const std::size_t tokens = input_size(report);
-  if (!report.generation) return line + internal::counted(tokens, "token");
+  if (!report.generation) return line + input_counts(report, "token");
   const std::size_t source = source_tokens(report);
-  return line + (source > 0 ? internal::counted(source, "source token") : internal::counted(tokens, "prompt token")) +
+  return line +
+         (source > 0 ? internal::counted(source, "source token")
+                     : internal::counted(report.input.tokens.size(), "prompt token")) +
          fmt::format(", {} generated", report.generation->tokens.size());
 }
 

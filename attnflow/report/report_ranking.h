@@ -82,7 +82,7 @@ std::vector<Method> ranked_methods(const Report& report);
 // "raw, layer 6", "rollout, layers 1-6", "attnlrp": a method's numbers at settings.layers[layer].
 std::string method_title(const Report& report, Method method, std::size_t layer);
 
-// For a generation by an encoder-decoder: its source's tokens (or words), the first of the input. 0 for a decoder.
+// For an encoder-decoder: its source's tokens (or words), the first of the input. 0 for other models.
 std::size_t source_tokens(const Report& report);
 
 // "MiniLM (bert, 6 layers, 12 heads), 12 tokens"; for a generation "12 prompt tokens, 5 generated"
@@ -98,8 +98,9 @@ std::string settings_line(const Report& report);
 // "class “positive” rather than all others", "the next token “his” rather than “her”"; "" without a target. On one
 // line, safe to print, long names cut.
 std::string target_title(const std::optional<ReportTarget>& target);
-// The number of tokens (or words) that the model was given: without the one that stands for their mean.
-std::size_t input_size(const Report& report);
+// "12 tokens", or of another unit, that the model was given: without the one that stands for their mean. For an
+// encoder-decoder "9 source tokens, 7 target tokens".
+std::string input_counts(const Report& report, std::string_view unit);
 
 // The quantity of the target's value: "logit", "logit difference", "cosine similarity".
 std::string target_quantity(const ReportTarget& target);

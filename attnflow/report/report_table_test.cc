@@ -131,6 +131,12 @@ TEST(Words, Settings) {
   Report report = small_report();
   EXPECT_EQ(model_line(report), "tiny (bert, 2 layers, 3 heads), 4 tokens");
   EXPECT_EQ(settings_line(report), "Mean over heads, residual 0.5.");
+  Report joint = report;
+  joint.input.tokens.back().segment = 1;
+  joint.notes.push_back(
+      {NoteCode::kJointLayers,
+       {{"source_tokens", std::size_t{3}}, {"encoder_layers", std::size_t{1}}, {"decoder_layers", std::size_t{1}}}});
+  EXPECT_EQ(model_line(joint), "tiny (bert, 2 layers, 3 heads), 3 source tokens, 1 target token");
   report.model = {"", "", 1, 1, true};
   report.settings.heads = parse_heads("3");
   report.settings.residual = 0.0;

@@ -71,6 +71,7 @@ Json model_json(const ShelfModel& model) {
           {"blanks", model.blanks},
           {"evaluates", model.evaluates},
           {"chat", model.chat},
+          {"takes_target", info.target.has_value()},
           {"mask", model.mask.empty() ? Json() : Json(model.mask)},
           {"examples", examples_json(model.examples)},
           {"loaded", model.loaded()}};

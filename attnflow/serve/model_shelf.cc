@@ -80,8 +80,7 @@ LoadedModel& ShelfModel::load(const LoadOptions& asked) {
     fresh->image = load_image_model(open(), options);
   } else {
     // The first load reuses the tokenizer that described the model.
-    fresh->text = info.target ? load_decoder_model(open(), options)
-                              : load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
+    fresh->text = load_text_model(open(), options, std::exchange(tokenizer_, std::nullopt));
   }
   loaded_ = std::move(fresh);
   return *loaded_;

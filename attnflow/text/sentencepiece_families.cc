@@ -145,6 +145,7 @@ constexpr std::array kFamilies = {
                         .classes = "MarianTokenizer",
                         .model_types = "marian",
                         .files = "source.spm target.spm vocab.json",
+                        .target_file = "target.spm",
                         .known_by_files = true,
                         .numbering = PieceNumbering::kListed,
                         .single = "A eos",

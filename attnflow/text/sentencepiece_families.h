@@ -33,10 +33,11 @@ enum class DeclaredTokens : std::uint8_t {
 // String fields that hold several items are space-separated.
 struct SentencePieceFamily {
   std::string_view name;
-  std::string_view classes;      // of tokenizer_config.json or config.json, as TokenizerSettings::tokenizer_class
-  std::string_view model_types;  // of config.json
-  std::string_view files;        // that the folder must have; the first one is the SentencePiece model
-  bool known_by_files = false;   // no other family has these files
+  std::string_view classes;        // of tokenizer_config.json or config.json, as TokenizerSettings::tokenizer_class
+  std::string_view model_types;    // of config.json
+  std::string_view files;          // that the folder must have; the first one is the SentencePiece model
+  std::string_view target_file{};  // the SentencePiece model of an encoder-decoder's targets; empty: the same
+  bool known_by_files = false;     // no other family has these files
   PieceNumbering numbering = PieceNumbering::kOwn;
   // The templates around one text and around two: "A" and "B" are the texts, "lang" is the source language, and all
   // other words are roles of special tokens. ":1" gives a type id other than 0. "bos?" and "eos?" are included only if

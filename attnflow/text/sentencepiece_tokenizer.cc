@@ -39,11 +39,13 @@ json replace(const char* kind, std::string_view pattern, std::string_view conten
 
 class Converter {
  public:
-  Converter(const Folder& folder, const std::string& model_type)
+  Converter(const Folder& folder, const std::string& model_type, TextSide side)
       : folder_(folder), settings_(folder), family_(sentencepiece_family(folder, settings_, model_type)) {
-    const std::vector<std::string> files = words_of(family_.files);
-    file_ = folder.label(files.front());
-    model_ = parse_sentencepiece(folder.read(files.front(), kMaxSentencePieceBytes), file_);
+    is_of_sources_ = side == TextSide::kSource && !family_.target_file.empty();
+    const bool is_of_targets = side == TextSide::kTarget && !family_.target_file.empty();
+    const std::string file = is_of_targets ? std::string(family_.target_file) : words_of(family_.files).front();
+    file_ = folder.label(file);
+    model_ = parse_sentencepiece(folder.read(file, kMaxSentencePieceBytes), file_);
     vocabulary_.source = file_;
     vocabulary_.specials = default_specials(family_.specials, family_.mask_takes_space);
     apply_settings(settings_, vocabulary_);
@@ -68,7 +70,9 @@ class Converter {
                                         {"leading_codes", family_.name == "Marian"},
                                         {"charsmap", charsmap()}};
     }
-    return finish_document(vocabulary_, settings_, std::move(document));
+    TokenizerDocument finished = finish_document(vocabulary_, settings_, std::move(document));
+    finished.is_of_sources = is_of_sources_;
+    return finished;
   }
 
  private:
@@ -414,6 +418,7 @@ class Converter {
   TokenizerSettings settings_;
   const SentencePieceFamily& family_;
   std::string file_;
+  bool is_of_sources_ = false;
   SentencePieceModel model_;
   Vocabulary vocabulary_;
   std::vector<Entry> entries_;  // of the model in the document, in its own numbering
@@ -427,8 +432,8 @@ class Converter {
 
 bool has_sentencepiece(const Folder& folder) { return !find_sentencepiece(folder).empty(); }
 
-TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type) {
-  return Converter(folder, model_type).convert();
+TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type, TextSide side) {
+  return Converter(folder, model_type, side).convert();
 }
 
 }  // namespace attnflow::internal

@@ -35,6 +35,7 @@ bool has_sentencepiece(const Folder& folder);
 //
 // Throws Error(kBadFile) for a folder of an unknown family, a missing or damaged file, a model that the family cannot
 // have, and settings that no tokenizer here reproduces exactly.
-TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type);
+TokenizerDocument read_sentencepiece(const Folder& folder, const std::string& model_type,
+                                     TextSide side = TextSide::kSource);
 
 }  // namespace attnflow::internal

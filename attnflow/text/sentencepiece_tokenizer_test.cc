@@ -163,6 +163,12 @@ TEST_F(SentencePieceFolder, MarianHasIdsOfAListAndReadsCodesOfLanguages) {
   EXPECT_EQ(tokenizer.spelled(6), "▁clé");
   EXPECT_TRUE(tokenizer.is_end(0));
   expect_mentions(tokenizer.source(), "source.spm with vocab.json");
+  // A target is cut into pieces of its own file.
+  EXPECT_EQ(ids_of(tokenizer.encode_target("the key")), (Ids{3, 1, 0}));
+  write("target.spm", sentencepiece({"<unk>", "<s>", "</s>"}, {"▁", "▁clé", "ß"}));
+  EXPECT_EQ(ids_of(tokenizer.encode_target("clé")), (Ids{6, 0}));
+  EXPECT_EQ(ids_of(tokenizer.encode_target("key")), (Ids{5, 2, 0}));
+  EXPECT_EQ(encode("key"), (Ids{1, 0}));
   write_class("MarianTokenizer", R"(, "separate_vocabs": true)");
   expect_mentions(load_error(), "one vocabulary for source and target");
   write_class("MarianTokenizer");

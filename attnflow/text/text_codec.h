@@ -36,6 +36,7 @@ struct Encoding {
   std::vector<EncodedToken> tokens;
   bool truncated = false;
   bool has_places = true;  // false: only pieces are known, without their place in the text and without words
+  std::size_t source = 0;  // for an encoder-decoder: the source's tokens, which the target's follow
 };
 
 struct EncodeOptions {
@@ -55,6 +56,10 @@ class TextCodec {
   // the template, or for a pair if the tokenizer does not support pairs. Safe to call from several threads at once.
   virtual Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
                           const EncodeOptions& options = {}) const = 0;
+
+  // Encodes what an encoder-decoder's decoder writes, which a few tokenizers cut by another model (Marian). Otherwise
+  // as encode().
+  virtual Encoding encode_target(std::string_view text) const { return encode(text); }
 
   // One more than the largest id in use.
   virtual std::size_t id_limit() const = 0;

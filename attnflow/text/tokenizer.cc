@@ -120,6 +120,9 @@ struct Tokenizer::Impl {
   std::vector<std::int64_t> ends;
   std::map<std::string, std::string> special_tokens;
   std::optional<internal::ChatTemplate> chat_template;
+  // Where targets are cut by another model: what to read it from.
+  std::optional<Folder> target_folder;
+  std::string model_type;
 
   [[noreturn]] void fail_to_encode(const std::string& reason) const {
     internal::fail_file(source, fmt::format("expected a tokenizer that can encode any text, found: {}; "
@@ -133,26 +136,33 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
-  const internal::TokenizerDocument document = internal::read_tokenizer_document(folder, model_type);
+std::unique_ptr<Tokenizer::Impl> Tokenizer::read(const Folder& folder, const std::string& model_type, bool of_targets) {
+  const internal::TokenizerDocument document = internal::read_tokenizer_document(
+      folder, model_type, of_targets ? internal::TextSide::kTarget : internal::TextSide::kSource);
   ErrorSlot error;
   auto impl = std::make_unique<Impl>();
   impl->source = document.source;
+  impl->special_tokens = document.special_tokens;
+  if (document.is_of_sources) impl->target_folder = folder;
+  impl->model_type = model_type;
   impl->handle.reset(attnflow_tokenizer_from_json(borrow(document.json), borrow(document.declared), error.out()));
   if (!impl->handle) {
     internal::fail_file(document.source, fmt::format("expected a Hugging Face tokenizer, found: {}; "
                                                      "restore the file from the model's source",
                                                      error.message()));
   }
-  check_settings_agree(folder, impl->handle.get());
-  Tokenizer tokenizer(std::move(impl));
-  check_template_agrees(folder, tokenizer, model_type);
+  return impl;
+}
+
+Tokenizer Tokenizer::load(const Folder& folder, const std::string& model_type) {
+  Tokenizer tokenizer(read(folder, model_type, /*of_targets=*/false));
   Impl& made = *tokenizer.impl_;
-  made.special_tokens = document.special_tokens;
+  check_settings_agree(folder, made.handle.get());
+  check_template_agrees(folder, tokenizer, model_type);
   made.chat_template.emplace(folder);
   const auto named = [&](const std::string& role) {
-    const auto found = document.special_tokens.find(role);
-    return found == document.special_tokens.end() ? std::string() : found->second;
+    const auto found = made.special_tokens.find(role);
+    return found == made.special_tokens.end() ? std::string() : found->second;
   };
   for (const std::string& piece : {named("mask_token"), std::string("[MASK]"), std::string("<mask>")}) {
     if (made.mask) break;
@@ -192,6 +202,11 @@ Encoding Tokenizer::encode(std::string_view text, const std::optional<std::strin
   result.tokens.reserve(tokens.size());
   for (const attnflow_token& token : tokens) result.tokens.push_back(to_token(token));
   return result;
+}
+
+Encoding Tokenizer::encode_target(std::string_view text) const {
+  if (!impl_->target_folder) return encode(text);
+  return Tokenizer(read(*impl_->target_folder, impl_->model_type, /*of_targets=*/true)).encode(text);
 }
 
 std::size_t Tokenizer::vocabulary_size() const { return attnflow_tokenizer_vocabulary_size(impl_->handle.get()); }

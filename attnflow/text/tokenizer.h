@@ -29,6 +29,9 @@ class Tokenizer : public TextCodec {
   Encoding encode(std::string_view text, const std::optional<std::string>& pair = std::nullopt,
                   const EncodeOptions& options = {}) const override;
 
+  // For a folder whose targets have a SentencePiece model of their own, reads it each time.
+  Encoding encode_target(std::string_view text) const override;
+
   // Number of ids, including added tokens.
   std::size_t vocabulary_size() const;
   std::size_t id_limit() const override;
@@ -58,6 +61,8 @@ class Tokenizer : public TextCodec {
  private:
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
+  // From the folder's files for the texts of one side.
+  static std::unique_ptr<Impl> read(const Folder& folder, const std::string& model_type, bool of_targets);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,7 +19,11 @@ struct TokenizerDocument {
   std::string declared;  // declarations of the accompanying files, as written by declared_tokens()
   std::string source;    // the file or files that `json` was made from, for messages
   std::map<std::string, std::string> special_tokens;  // role ("mask_token") to piece, for named roles
+  bool is_of_sources = false;                         // targets have a document of their own
 };
+
+// The texts that an encoder-decoder reads, or those that it writes.
+enum class TextSide : std::uint8_t { kSource, kTarget };
 
 struct TemplateToken {
   std::string piece;

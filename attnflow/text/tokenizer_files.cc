@@ -184,7 +184,7 @@ TokenizerDocument read_complete(const Folder& folder, const std::string& model_t
 
 }  // namespace
 
-TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type) {
+TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type, TextSide side) {
   if (!folder.exists()) {
     std::error_code ignored;
     const bool is_there = std::filesystem::exists(folder.path(), ignored);
@@ -198,7 +198,7 @@ TokenizerDocument read_tokenizer_document(const Folder& folder, const std::strin
   if (byte_level && (prefers_byte_level || !word_piece)) return read_byte_level_bpe(folder, model_type);
   if (word_piece) return read_word_piece(folder);
 
-  if (has_sentencepiece(folder)) return read_sentencepiece(folder, model_type);
+  if (has_sentencepiece(folder)) return read_sentencepiece(folder, model_type, side);
 
   std::string found = "none of them";
   for (const char* name : {"vocab.json", "merges.txt"}) {

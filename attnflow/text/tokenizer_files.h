@@ -36,6 +36,7 @@ namespace attnflow::internal {
 //
 // Throws Error(kBadFile) if the folder has no tokenizer, or if a file cannot be read, is not UTF-8, or does not have
 // the expected form.
-TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type);
+TokenizerDocument read_tokenizer_document(const Folder& folder, const std::string& model_type,
+                                          TextSide side = TextSide::kSource);
 
 }  // namespace attnflow::internal

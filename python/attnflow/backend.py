@@ -72,7 +72,7 @@ class Info:
     padding: int | None
     parameters: int
     image: Any  # of a vision model (attnflow.pictures)
-    joint: tuple[int, int, int] | None  # of an encoder-decoder: source tokens, layers of the encoder, of the decoder
+    joint: tuple[int, int] | None  # of an encoder-decoder: layers of the encoder, of the decoder
 
 
 def layer_count(model: Any) -> int:
@@ -255,9 +255,9 @@ class Backend:
         states = output[0] if isinstance(output, tuple) else output.last_hidden_state
         return states[:, 0] if self.pooling == "cls" else states.mean(1)
 
-    def _joint(self) -> tuple[int, int, int]:
+    def _joint(self) -> tuple[int, int]:
         encoder, decoder = declared_layers(self.model)
-        return self.source, encoder or 0, decoder or 0
+        return encoder or 0, decoder or 0
 
     @property
     def _has_classes(self) -> bool:

@@ -84,7 +84,7 @@ def explain(
         whose attention_mask marks padding, or ids alone). A list of these, or a batch of ids, gives a list of reports.
     inputs: instead of text, what a tokenizer or processor returned: a BatchEncoding, or a dict of tensors.
     tokens: names for the tokens of inputs, without padding; a list for each of several. None: what they decode to.
-    target_text: for an encoder-decoder, the decoder's text after its first token ("": only that token). Tokens of both
+    target_text: for an encoder-decoder, the decoder's text after its first tokens ("": only those). Tokens of both
         texts are then one graph (see `notes`), whose last token is the output token unless `output_token` says
         otherwise.
     head, labels: a classifier of your own: a function from the model's output to logits [text, class], and its classes'
@@ -272,13 +272,8 @@ def _backend_of(
     if is_joint and asked.get("words") and given.pair is not None:
         raise Error("words: expected one text with target_text, found a pair as well")
     check_target(model, target_text is not None or given.target is not None)
-    mixing = asked.get("mixing") or "auto"
-    if is_joint and _core.mixing_info(mixing).needs == "terms":
-        raise Error(f"mixing: expected attention, relevance or gradient for an encoder-decoder, found {mixing}")
     parts = _parts(model, tokenizer, given, target_text)
     asked = counted(asked, layer_count(model), sum(len(part.ids) for part in parts))
-    if is_joint and asked.get("output_token") is None:
-        asked["output_token"] = "last"
     return Backend(model, tokenizer, parts, asked, {}, own, pooling)
 
 

@@ -152,23 +152,32 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
 
 
 def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
-    """The decoder's input: its first token, then the text without its end, perhaps several tokens (mBART's)."""
-    start = getattr(model.config, "decoder_start_token_id", None)
-    if start is None:
-        start = getattr(getattr(model, "generation_config", None), "decoder_start_token_id", None)
+    """The decoder's input: its first tokens, then the text without its end, perhaps several tokens (mBART's).
+
+    It begins as what the model generates does: with forced_bos_token_id, too, unless the tokenizer puts it there.
+    """
+    start = _setting(model, "decoder_start_token_id")
     if start is None:
         raise Error(f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none")
-    first = Encoded([int(start)], [str(tokenizer.convert_ids_to_tokens(int(start)))], [True])
-    if text == "":
-        return Encoded(first.ids, first.tokens, first.special, [("", [None])])
-    rest = encode(tokenizer, text, "text_target")
-    end = _end_of_text(tokenizer, text, rest)
+    rest = Encoded([], [], [], [("", [])])
+    end = 0
+    if text:
+        rest = encode(tokenizer, text, "text_target")
+        end = _end_of_text(tokenizer, text, rest)
+    forced = None if end > 0 and rest.special[0] else _setting(model, "forced_bos_token_id")
+    first = [int(token) for token in (start, forced) if token is not None]
     return Encoded(
-        first.ids + rest.ids[:end],
-        first.tokens + rest.tokens[:end],
-        first.special + rest.special[:end],
-        [(text, [None, *places[:end]]) for _, places in rest.texts],
+        first + rest.ids[:end],
+        [str(tokenizer.convert_ids_to_tokens(token)) for token in first] + rest.tokens[:end],
+        [True] * len(first) + rest.special[:end],
+        [(text, [*(None for _ in first), *places[:end]]) for _, places in rest.texts],
     )
+
+
+def _setting(model: Any, name: str) -> Any:
+    """A setting of generation, which its own configuration has before the model's."""
+    found = (getattr(one, name, None) for one in (getattr(model, "generation_config", None), model.config))
+    return next((value for value in found if value is not None), None)
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:

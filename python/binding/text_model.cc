@@ -157,11 +157,10 @@ ModelInfo info_of(const nb::object& given) {
     if (field<bool>(image, "has_distillation")) picture.leading.push_back(TokenRole::kDistillation);
     picture.leading.insert(picture.leading.end(), field<std::size_t>(image, "registers"), TokenRole::kRegister);
   }
-  if (const auto joint = field<std::optional<std::tuple<std::size_t, std::size_t, std::size_t>>>(given, "joint")) {
-    const auto& [source, encoder, decoder] = *joint;
-    info.notes.push_back(
-        {.note = {NoteCode::kJointLayers,
-                  {{"source_tokens", source}, {"encoder_layers", encoder}, {"decoder_layers", decoder}}}});
+  if (const auto joint = field<std::optional<std::tuple<std::size_t, std::size_t>>>(given, "joint")) {
+    const auto& [encoder, decoder] = *joint;
+    info.target =
+        TargetInfo{.begin = {}, .max_tokens = info.max_tokens, .encoder_layers = encoder, .decoder_layers = decoder};
   }
   return info;
 }
@@ -271,6 +270,7 @@ void with_handover(Handover& handover, const auto& function) {
 PythonCodec::PythonCodec(nb::object backend) : backend_(std::move(backend)) {
   const auto texts = field<std::vector<GivenText>>(backend_, "texts");
   encoding_ = encoding_of(field<std::vector<GivenToken>>(backend_, "tokens"), texts);
+  encoding_.source = field<std::size_t>(backend_, "source");
   if (!texts.empty()) text_ = texts[0].first;
   if (texts.size() > 1) pair_ = texts[1].first;
   limit_ = field<std::size_t>(backend_, "vocabulary");

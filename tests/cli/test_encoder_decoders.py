@@ -1,10 +1,10 @@
-"""`attnflow generate` with encoder-decoders: its output matches that of transformers in tests/golden."""
+"""`attnflow explain` and `generate` with encoder-decoders: their output matches that of transformers in tests/golden."""
 
 import json
 import unittest
 
 import numpy as np
-from support import BAD_FILE, ROOT, TOO_LONG, UNSUPPORTED, CommandTest
+from support import BAD_FILE, ROOT, TOO_LONG, UNSUPPORTED, USAGE, CommandTest
 
 from reference.attention_graph import AttentionGraph
 from reference.max_flow import Network
@@ -84,6 +84,74 @@ class EncoderDecoderTest(CommandTest):
                 for name in ("raw", "rollout", "flow"):
                     np.testing.assert_array_equal(made[name], again[name])
 
+    def explained(self, model, *arguments):
+        files = ["--target-text", "", "-o", "b.npz", "-o", "b.json"]
+        self.run_program("explain", model["cases"][3]["text"], "--model", GOLDEN / model["name"], *arguments, *files)
+        with np.load(self.folder / "b.npz") as arrays:
+            made = {name: arrays[name] for name in arrays.files}
+        return json.loads((self.folder / "b.json").read_text()), made
+
+    def test_a_given_target_and_its_graph(self):
+        for model in MODELS:
+            with self.subTest(model["name"]):
+                report, made = self.explained(model, "--mixing", "attention", "--keep-attention")
+                n = len(model["cases"][3]["source"]) + len(model["begin"])
+                self.assertEqual((len(report["input"]["tokens"]), report["output_token"]), (n, n - 1))
+                with np.load(GOLDEN / f"{model['name']}.npz") as golden:
+                    # The target sees nothing behind its beginning.
+                    attention = golden["case3_attention"][:, :, :n, :n]
+                    logits = golden["case3_logits"][len(model["begin"]) - 1].astype(np.float64)
+                np.testing.assert_allclose(made["attention"], attention, atol=1e-5)
+                graph = AttentionGraph(attention)
+                np.testing.assert_allclose(made["rollout"], graph.rollout(), atol=1e-5)
+                for source in range(n):
+                    low, high = Network(graph.top).enclosure(n - 1, source)
+                    self.assertLessEqual(made["flow"][-1, n - 1, source], high + 4 * n * 1e-7)
+                    self.assertGreaterEqual(
+                        made["flow"][-1, n - 1, source] + made["flow_gap"][-1, n - 1, source], low - 4 * n * 1e-7
+                    )
+                (said,) = report["predictions"]
+                probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+                self.assertAlmostEqual(said["choices"][0]["probability"], probabilities.max(), places=5)
+
+    def test_the_first_generated_token_is_explained_alike(self):
+        """By graph, methods beside it, and the check."""
+        ask = ["--mixing", "relevance", "--method", "rollout,flow,attnlrp,integrated-gradients,blank-out"]
+        for model in MODELS:
+            with self.subTest(model["name"]):
+                report, made = self.generate(model, "-n", 1, *ask)
+                (token,) = report["generation"]["tokens"]
+                # Rules of generation may forbid some of the most probable tokens.
+                against = ",".join(f"id:{other['index']}" for other in token["target"]["against"]["others"])
+                named = ["--target", f"id:{token['id']}", "--against", against]
+                explained, alone = self.explained(model, *ask, *named)
+                n = len(report["input"]["tokens"])
+                for method in ("rollout", "flow"):
+                    np.testing.assert_allclose(made[method][0, :, 0], alone[method][-1, n - 1], rtol=1e-4, atol=1e-6)
+                for method in ("attnlrp", "integrated_gradients", "blank_out"):
+                    np.testing.assert_allclose(made[method][0], alone[method][0], rtol=1e-4, atol=1e-5)
+                drops = [
+                    {one["token"]: one["drop"] for one in check["tokens"]}
+                    for check in (token["check"], explained["check"])
+                ]
+                self.assertEqual(drops[0].keys(), drops[1].keys())
+                self.assertGreater(len(drops[0]), 0)
+                for place, drop in drops[0].items():
+                    self.assertAlmostEqual(drop, drops[1][place], places=4)
+
+    def test_terminal_and_page_of_a_given_target(self):
+        ask = ["explain", "the key to the cabinets", "--model", T5, "--target-text", "they are"]
+        shown = self.run_program(*ask).stdout
+        for words in ("9 source tokens, 7 target tokens", "Check: each token was replaced", "Encoder and decoder form"):
+            self.assertIn(words, shown)
+        self.assertNotIn("position 0", shown)
+        files = [self.folder / f"a.{ending}" for ending in "html svg pdf csv md safetensors".split()]
+        self.run_program(*ask, "--words", *(word for file in files for word in ("-o", file)))
+        for file in files:
+            self.assertGreater(file.stat().st_size, 100, file)
+        self.run_program(*ask, "--check", "never", "-o", "c.json")
+        self.assertNotIn("check", json.loads((self.folder / "c.json").read_text()))
+
     def test_every_kind_of_file_is_written_and_the_same_again(self):
         names = [f"a.{ending}" for ending in "html svg pdf csv safetensors md txt".split()]
         outputs = [word for name in names for word in ("-o", name)]
@@ -112,17 +180,30 @@ class EncoderDecoderTest(CommandTest):
         self.assertNotEqual(ids(5), ids(6))
 
     def test_what_does_not_work_says_what_does(self):
-        ask = ["generate", "the key", "--model", T5]
-        for option, value in (
-            ("--mixing", "alti"),
-            ("--method", "attnlrp"),
-            ("--method", "gradient-x-input"),
-            ("--method", "blank-out"),
-        ):
-            self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", "with --mixing attention"], *ask, option, value)
-        refused = ["an encoder-decoder (t5)", "'attnflow generate'", "target_text"]
-        self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5)
-        self.refuse(UNSUPPORTED, refused, "explain", "the key", "--model", T5, "--target", "key")
+        explain = ["explain", "the key", "--model", T5]
+        for ask in (["generate", "the key", "--model", T5], [*explain, "--target-text", "the"]):
+            for option, value, instead in (
+                ("--mixing", "alti", "attention, relevance or gradient"),
+                ("--method", "logit", "attnlrp or blank-out"),
+                ("--normalize", "receptive-field", "one stack of layers"),
+            ):
+                self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", instead], *ask, option, value)
+        self.refuse(USAGE, ["--target-text: expected the text", "t5_tied (t5)", "'attnflow generate'"], *explain)
+        self.refuse(
+            USAGE, ["--pair: expected none", "--target-text"], *explain, "--pair", "a lock", "--target-text", "the"
+        )
+        self.refuse(USAGE, ["--target-text: expected none", "agreement"], "explain", "the key", "--target-text", "the")
+        self.refuse(
+            TOO_LONG,
+            ["--target-text: expected at most 40 tokens"],
+            *("explain", "the key", "--model", GOLDEN / "bart", "--target-text", "q " * 50),
+        )
+        (self.folder / "e.csv").write_text("text,good,bad,evidence\nthe key,is,are,key\n")
+        self.refuse(
+            UNSUPPORTED,
+            ["an encoder-decoder (t5)", "'attnflow explain SOURCE --target-text TEXT'"],
+            *("evaluate", "evidence", "--data", "e.csv", "--model", T5),
+        )
         self.refuse(TOO_LONG, ["at most 40 tokens"], "generate", "q " * 50, "--model", GOLDEN / "bart")
         told = self.run_program("model", T5).stdout
         self.assertIn("7 (encoder 3, decoder 2 counted twice)", told)

@@ -54,6 +54,22 @@ describe("the command that computes what the page does not", async () => {
     expect(of("relevance")).toMatch(/--mixing relevance --target 'auto'/);
   });
 
+  test("gives an encoder-decoder its target, even an empty one", async () => {
+    const values = { source_tokens: 3, encoder_layers: 2, decoder_layers: 2 };
+    const notes = [{ code: "joint-layers", values, text: "" }];
+    const of = async (target: string) => {
+      const { report: document } = fixture;
+      const input = { ...document.input, text_pair: target };
+      return commandFor(await Report.read({ ...document, input, notes }), recipe, "flow", "all", "attention");
+    };
+    expect(await of("la clé")).toContain("--target-text 'la clé'");
+    const command = await of("");
+    expect(command).toContain("--target-text ''");
+    expect(command).not.toContain("--pair");
+    // Its default mixing is relevance.
+    expect(command).toContain("--mixing attention");
+  });
+
   test("counts pieces where it merges them, and asks for no heads of words", () => {
     const words = WordReport.of(report);
     if (!words) throw new Error("no word has several pieces");

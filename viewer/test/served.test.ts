@@ -6,6 +6,7 @@ import type { ServedModel } from "../src/server/client";
 import { describe, leastTokens } from "../src/server/describe";
 import { askOfLong, isLong, ofAllTokens, withSettings } from "../src/server/long_text";
 import { problemHere } from "../src/server/problems";
+import { Question } from "../src/server/question";
 
 const model = (examples: ServedModel["examples"]): ServedModel => ({
   name: "m",
@@ -30,6 +31,26 @@ test("an address holds which mixing, prediction and methods are asked", () => {
   expect(readAsk(writeTextAsk({ text: "a", ...edges }))).toEqual({ text: "a", ...edges });
   expect(readAsk(writePictureAsk("bag.png", "m", false, edges))).toEqual({ picture: "bag.png", model: "m", ...edges });
   expect(readAsk(writePromptAsk({ prompt: "a", mixing: "attention" }))).toEqual({ prompt: "a", mixing: "attention" });
+});
+
+test("an encoder-decoder is asked with its target, also where that is empty", () => {
+  const question = new Question();
+  const one = { ...model([]), kind: "generation" as const, head: "causal" as const };
+  const models = [
+    { ...one, name: "t5", takes_target: true },
+    { ...one, name: "gpt2" },
+  ];
+  question.begin({ models, default: { text: "t5" } });
+  question.choose("text");
+  question.text.value = "the key";
+  expect(question.request()).toMatchObject({ model: "t5", text: "the key", target_text: "" });
+  question.pair.value = "la";
+  expect(question.request()).toMatchObject({ target_text: "la" });
+  expect(question.request()).not.toHaveProperty("pair");
+  expect(readAsk(writeTextAsk(question.request()))).toMatchObject({ text: "the key", target_text: "la" });
+  question.model.value = { ...question.model.value, text: "gpt2" };
+  expect(question.request()).toMatchObject({ model: "gpt2", pair: "la" });
+  expect(question.request()).not.toHaveProperty("target_text");
 });
 
 test("examples are the chosen model's own", async () => {
@@ -68,6 +89,7 @@ test("a model says what it is for", () => {
     /^Classifies texts: a, b, c, d, … \(5\)\. /,
   );
   expect(words({ head: "causal", chat: true })).toMatch(/^Answers prompts and continues texts\. /);
+  expect(words({ head: "causal", takes_target: true })).toMatch(/^Writes a target for a source; /);
   expect(words({ name: "agreement", built_in: true, head: "classification" })).toMatch(
     /^Reads the start of a sentence/,
   );

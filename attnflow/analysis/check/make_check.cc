@@ -124,7 +124,8 @@ template <typename Question>
 CheckedInput checked_input(const Question& question) {
   return {.quantity = question.quantity.empty() ? target_quantity(question.target.kind) : question.quantity,
           .position = question.target.position,
-          .groups = question.groups};
+          .groups = question.groups,
+          .predicts_next = question.model.info().head == ModelHead::kCausalLm};
 }
 
 template <typename Question>

@@ -30,6 +30,7 @@
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/model/decoder.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/model/sampling.h"
 
@@ -377,6 +378,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
                                  const EvidenceOptions& options) {
   check_evidence_options(options);
   const ModelInfo& info = model.info();
+  check_one_text(info);
   if (info.head != ModelHead::kCausalLm && info.head != ModelHead::kMaskedLm &&
       info.head != ModelHead::kClassification) {
     throw internal::model_error(

@@ -14,6 +14,7 @@
 #include "attnflow/evaluate/importance.h"
 #include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/evaluate/relevance.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
 #include "attnflow/text/tokenizer.h"
 
@@ -33,6 +34,7 @@ void check_options(const TextEvaluationOptions& options) {
 }
 
 void check_head(const ModelInfo& info) {
+  check_one_text(info);
   if (info.head == ModelHead::kClassification) {
     check_classifier(info);
   } else if (info.head == ModelHead::kTokenClassification) {

@@ -10,6 +10,7 @@
 #include "attnflow/analysis/explain/begin_report.h"
 #include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/explain/mixing_choice.h"
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/explain/stop_sink.h"
@@ -45,23 +46,60 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, TextInp
   return input;
 }
 
-// The text as tokens. Throws as explain_text() does.
-Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
-                   const std::optional<std::string>& pair, bool truncate) {
-  check_vocabulary(tokenizer, info);
-  Encoding encoding = encode_text(tokenizer, info, text, pair, truncate);
-  const bool has_text =
-      !encoding.has_places || std::any_of(encoding.tokens.begin(), encoding.tokens.end(),
-                                          [](const EncodedToken& token) { return token.begin.has_value(); });
-  if (!has_text) {
-    throw internal::usage_error("expected text with at least one token, found none (empty or only whitespace)");
+// `is_joint`: the tokenizer has read a source and its target at once.
+void check_texts(const ModelInfo& info, const std::optional<std::string>& pair, const ExplainOptions& options,
+                 bool is_joint) {
+  if (!info.target && options.target_text) {
+    throw internal::usage_error(
+        "--target-text: expected none, as it is for encoder-decoders, found one for {} ({}); remove it", info.name,
+        info.architecture);
   }
-  if (encoding.tokens.size() > info.max_tokens) {
+  if (!info.target || is_joint) return;
+  if (!options.target_text) {
+    throw internal::usage_error(
+        "--target-text: expected the text that the decoder of {} ({}) is given (\"\": its first token alone), found "
+        "none; 'attnflow generate' lets the model write one",
+        info.name, info.architecture);
+  }
+  if (pair) {
+    throw internal::usage_error(
+        "--pair: expected none for {}, an encoder-decoder, whose second text is --target-text, found one", info.name);
+  }
+}
+
+void check_length(const ModelInfo& info, const Encoding& encoding) {
+  const std::size_t n = encoding.tokens.size();
+  const std::size_t first = info.target ? encoding.source : n;
+  if (first > info.max_tokens) {
     throw Error(ErrorKind::kInputTooLong,
                 fmt::format("expected at most {} tokens (the positions of {}), found {}; shorten the text, or pass "
                             "--truncate to cut it there",
-                            info.max_tokens, info.name, encoding.tokens.size()));
+                            info.max_tokens, info.name, first));
   }
+  if (info.target && n - first > info.target->max_tokens) {
+    throw Error(
+        ErrorKind::kInputTooLong,
+        fmt::format("--target-text: expected at most {} tokens (the positions of the decoder of {}), found {}; shorten "
+                    "the text",
+                    info.target->max_tokens, info.name, n - first));
+  }
+}
+
+// The text as tokens. Throws as explain_text() does.
+Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std::string& text,
+                   const std::optional<std::string>& pair, const ExplainOptions& options) {
+  check_vocabulary(tokenizer, info);
+  const bool has_target = info.target && options.target_text;
+  Encoding encoding = has_target ? encode_joint(tokenizer, info, text, *options.target_text, options.truncate)
+                                 : encode_text(tokenizer, info, text, pair, options.truncate);
+  check_texts(info, pair, options, !has_target && encoding.source > 0);
+  const bool has_text = !encoding.has_places || std::ranges::any_of(encoding.tokens, [](const EncodedToken& token) {
+    return token.begin.has_value() && token.segment == 0;
+  });
+  if (!has_text) {
+    throw internal::usage_error("expected text with at least one token, found none (empty or only whitespace)");
+  }
+  check_length(info, encoding);
   return encoding;
 }
 
@@ -86,7 +124,7 @@ Report begin_text(const Encoding& encoding, const std::string& text, const std::
   report.input.tokens = report_tokens(encoding);
   if (encoding.has_places) {
     report.input.text = text;
-    report.input.text_pair = pair.value_or("");
+    report.input.text_pair = options.target_text.value_or(pair.value_or(""));
   }
   const bool predicts = predicts_there(report, info, options, reading);
   begin_report(report, options.settings, model, {.tokens = n, .predicts = predicts, .only_row = replays});
@@ -118,7 +156,11 @@ class TextExplanation {
   void resolve() {
     if (text_.explains) asked_ = task_.ask();
     std::size_t& output = question_.settings.output_token;
-    if (!text_.options.settings.output_token.is_named()) output = task_.output_token(output, asked_);
+    if (!text_.options.settings.output_token.is_named()) {
+      const std::size_t guessed = std::exchange(output, task_.output_token(output, asked_));
+      const auto is_guess = [](const Note& note) { return note.code == NoteCode::kOutputTokenGuessed; };
+      if (output != guessed) std::erase_if(question_.settings.notes, is_guess);
+    }
     question_.pooled = task_.is_pooled();
     run_.logit_positions = task_.logit_positions(output);
     checks_ = wants_check_ && !text_.explains && task_.ends_in(output);
@@ -252,10 +294,11 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   check_options(given);
   ExplainOptions options = given;
   const ModelInfo& info = model.info();
-  const Encoding encoding = read_text(tokenizer, info, text, pair, options.truncate);
+  check_joint_settings(options.settings, info);
+  const Encoding encoding = read_text(tokenizer, info, text, pair, options);
   const TextInput read = text_input(encoding);
   const std::size_t reading = reading_position(info, read.ids);
-  const bool replays = options.only_output_token && model.decoder() != nullptr;
+  const bool replays = options.only_output_token && model.decoder() != nullptr && !info.target;
   Report report = begin_text(encoding, text, pair, model, options, reading, replays);
 
   // Finds everything that can be wrong with the options before the model runs.
@@ -284,6 +327,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   } else {
     explanation.fill();
   }
+  note_joint_layers(report, info);
   return report;
 }
 

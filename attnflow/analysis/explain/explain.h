@@ -14,9 +14,12 @@
 
 namespace attnflow {
 
-// Runs the model on the text and any pair; with settings.mixing of gradients a second time, forward and back. Throws
-// Error(kUsage) for text without tokens or options out of range, Error(kBadFile) for a tokenizer that does not fit the
-// model, Error(kInputTooLong), Error(kUnsupportedModel) for gradients of a model that has none.
+// Runs the model on the text and any pair; with settings.mixing of gradients a second time, forward and back. For an
+// encoder-decoder the text is the source, and options.target_text what its decoder is given, unless the tokenizer has
+// read both (Encoding::source). Throws Error(kUsage) for text without tokens, options out of range, or a target text
+// that is missing or has no decoder to read it; Error(kBadFile) for a tokenizer that does not fit the model;
+// Error(kInputTooLong); Error(kUnsupportedModel) for gradients of a model that has none, or settings that need one
+// stack of layers.
 Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::string& text,
                     const std::optional<std::string>& pair, const ExplainOptions& given);
 

@@ -41,8 +41,13 @@ class MadeUpModel : public TextModel {
   }
   const ModelInfo& info() const override { return info_; }
   bool has_terms() const override { return false; }
+  // Makes it an encoder-decoder: two layers and one counted twice.
+  void set_target() {
+    info_.target = TargetInfo{.begin = {2}, .max_tokens = 4, .encoder_layers = 2, .decoder_layers = 1};
+  }
   ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
     given = input.ids;
+    source = input.source;
     stack = random_stack({.layers = 4, .heads = 2, .tokens = input.ids.size(), .causal = info_.causal, .seed = 3});
     if (sink != nullptr) stack.send_to(*sink);
     ModelOutput output;
@@ -53,7 +58,7 @@ class MadeUpModel : public TextModel {
       output.logits(1, 1) = 99.0F;  // where no answer can end
       output.logits(0, 0) = output.logits(1, 0) = no_answer;
     }
-    if (info_.head == ModelHead::kMaskedLm) {
+    if (info_.head == ModelHead::kMaskedLm || info_.head == ModelHead::kCausalLm) {
       output.logits = Tensor<float>({options.logit_positions.size(), info_.vocabulary});
       for (std::size_t p = 0; p < options.logit_positions.size(); ++p) output.logits(p, 7) = 5.0F;
     }
@@ -63,6 +68,7 @@ class MadeUpModel : public TextModel {
   float no_answer = 0.0F;  // logits of [CLS]
   AttentionStack stack;
   std::vector<std::int64_t> given;  // ids of the last run
+  std::size_t source = 0;
 
  private:
   ModelInfo info_;
@@ -89,6 +95,71 @@ TEST(ExplainText, ReportsWhatTheModulesCompute) {
   EXPECT_TRUE(report.input.tokens.front().special);
   EXPECT_TRUE(report.predictions.empty());
   EXPECT_TRUE(report.attention.empty());
+}
+
+TEST(ExplainText, AnEncoderDecoderReadsASourceAndATarget) {
+  MadeUpModel model(ModelHead::kCausalLm, 1000);
+  model.set_target();
+  ExplainOptions options;
+  options.settings.words = true;
+  for (const bool all : {false, true}) {
+    if (all) options.settings.output_token.kind = OutputToken::Kind::kAll;
+    options.target_text = "a table";
+    const Report report = explain(model, "the key", options);
+    EXPECT_EQ(model.source, 4U);  // with [CLS] and [SEP]
+    EXPECT_EQ(model.given.size(), 7U);
+    EXPECT_EQ(model.given[4], 2);  // the token that a target begins with; no [CLS] or [SEP]
+    EXPECT_EQ(report.input.text, "the key");
+    EXPECT_EQ(report.input.text_pair, "a table");
+    const std::vector<InputToken>& tokens = report.input.tokens;
+    EXPECT_EQ(tokens[3].segment, 0U);
+    EXPECT_EQ(tokens[4].segment, 1U);
+    EXPECT_EQ(tokens[5].begin, 0U);
+    EXPECT_EQ(tokens[5].word, 2U);
+    EXPECT_EQ(report.output_token, 6U);
+    EXPECT_EQ(report.predictions.at(0).position, 6U);
+    EXPECT_FALSE(test::has_note(report.notes, NoteCode::kOutputTokenGuessed));
+    EXPECT_TRUE(test::has_note(report.notes, NoteCode::kJointLayers));
+  }
+  options.target_text = "";
+  EXPECT_EQ(explain(model, "the key", options).input.tokens.size(), 5U);
+}
+
+TEST(ExplainText, RefusesTextsThatDoNotFitAnEncoderDecoder) {
+  const auto refuse = [](ErrorKind kind, const std::vector<std::string>& parts, const std::string& source,
+                         const ExplainOptions& options, const std::optional<std::string>& pair = std::nullopt) {
+    MadeUpModel model(ModelHead::kCausalLm, 1000);
+    model.set_target();
+    test::expect_error(kind, parts, [&] { explain_text(model, small_tokenizer(), source, pair, options); });
+  };
+  ExplainOptions options;
+  refuse(ErrorKind::kUsage, {"--target-text: expected the text that the decoder of made-up", "attnflow generate"},
+         "the key", options);
+  options.target_text = "a table";
+  refuse(ErrorKind::kUsage, {"at least one token, found none"}, "", options);
+  refuse(ErrorKind::kUsage, {"--pair: expected none", "--target-text"}, "the key", options, "the door");
+  refuse(ErrorKind::kInputTooLong, {"at most 12 tokens", "found 15"}, "a a a a a a a a a a a a a", options);
+  options.settings.mixing = Mixing::kRelevance;
+  options.settings.output_token = {OutputToken::Kind::kPosition, 1, {}};
+  refuse(ErrorKind::kUsage, {"--output-token: expected a token of the target, from 4 to 6", "token 1 of the source"},
+         "the key", options);
+  options.settings.mixing = Mixing::kAlti;
+  refuse(ErrorKind::kUnsupportedModel, {"--mixing: expected attention, relevance or gradient", "found alti"}, "the key",
+         options);
+  options.settings.mixing = Mixing::kAttention;
+  options.settings.normalization = Normalization::kReceptiveField;
+  refuse(ErrorKind::kUnsupportedModel, {"--normalize: expected none for", "encoder-decoder"}, "the key", options);
+  options.settings.normalization = Normalization::kNone;
+  options.settings.methods = {Method::kLogit};
+  refuse(ErrorKind::kUnsupportedModel, {"--method logit", "encoder-decoder", "attnlrp"}, "the key", options);
+  options.settings.methods = {Method::kRaw};
+  options.target_text = "a a a a";
+  refuse(ErrorKind::kInputTooLong, {"--target-text: expected at most 4 tokens", "found 5"}, "the key", options);
+  for (const bool causal : {false, true}) {
+    MadeUpModel other(causal ? ModelHead::kCausalLm : ModelHead::kMaskedLm, 1000, causal);
+    test::expect_error(ErrorKind::kUsage, {"--target-text: expected none, as it is for encoder-decoders", "made-up"},
+                       [&] { explain(other, "the key", options); });
+  }
 }
 
 TEST(ExplainText, KeptAttentionGivesTheSameNumbersToTheBit) {

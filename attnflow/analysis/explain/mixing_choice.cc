@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnflow/attribution/resolve.h"
+#include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/words/numbers.h"
@@ -122,7 +123,7 @@ template <typename Model>
 void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& given, std::vector<Note>& notes) {
   if (settings.mixing != Mixing::kAuto) return;  // before the model is asked for anything
   DefaultQuestion question = given;
-  question.predicts = question.predicts && model.info().head != ModelHead::kNone && !model.info().target;
+  question.predicts = question.predicts && model.info().head != ModelHead::kNone;
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(model, settings, question);
   const bool asked = for_target || asks_why(settings, question);
@@ -146,6 +147,22 @@ template void choose_mixing(Settings&, TextModel&, const DefaultQuestion&, std::
 template void choose_mixing(Settings&, Decoder&, const DefaultQuestion&, std::vector<Note>&);
 template void choose_mixing(Settings&, VisionModel&, const DefaultQuestion&, std::vector<Note>&);
 
+void check_joint_settings(const Settings& settings, const ModelInfo& info) {
+  if (!info.target) return;
+  if (mixing_info(settings.mixing).needs == MixingNeeds::kTerms) {
+    throw internal::model_error(
+        "--mixing: expected attention, relevance or gradient for {}, an encoder-decoder, found {}", info.name,
+        to_text(settings.mixing));
+  }
+  if (settings.normalization == Normalization::kReceptiveField) {
+    throw internal::model_error(
+        "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
+        "they "
+        "are for models of one stack of layers",
+        info.name, to_text(settings.normalization));
+  }
+}
+
 std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;
   for (const MixingInfo& one : all_mixings()) {
@@ -161,8 +178,8 @@ std::vector<Mixing> mixings_of(const ModelInfo& info) {
 std::vector<Method> methods_of(const ModelInfo& info) {
   std::vector<Method> methods;
   for (const MethodInfo& one : all_methods()) {
-    if (!one.aggregates() && (info.head == ModelHead::kNone || info.target)) continue;
-    if (one.needs == MethodNeeds::kLayers && info.norms_after) continue;
+    if (!one.aggregates() && info.head == ModelHead::kNone) continue;
+    if (one.needs == MethodNeeds::kLayers && (info.norms_after || info.target)) continue;
     methods.push_back(one.method);
   }
   return methods;

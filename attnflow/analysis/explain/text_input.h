@@ -14,9 +14,17 @@ namespace attnflow {
 Encoding encode_text(const TextCodec& codec, const ModelInfo& info, const std::string& text,
                      const std::optional<std::string>& pair, bool truncate);
 
+// Encodes the two texts of an encoder-decoder: the source, then the tokens that a target begins with (TargetInfo), and
+// the target's text without the tokens that the tokenizer's template puts around it. `truncate`: cut the source.
+Encoding encode_joint(const TextCodec& codec, const ModelInfo& info, const std::string& source,
+                      const std::string& target, bool truncate);
+
 TextInput text_input(const Encoding& encoding);
 
 std::vector<InputToken> report_tokens(const Encoding& encoding);
+
+// For an encoder-decoder, adds the note on its layers and on the source's tokens (or words, once they are merged).
+void note_joint_layers(Report& report, const ModelInfo& info);
 
 // Throws Error(kBadFile) when the tokenizer gives ids that the model has no embedding for.
 void check_vocabulary(const TextCodec& codec, const ModelInfo& info);

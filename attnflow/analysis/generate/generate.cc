@@ -100,36 +100,6 @@ std::vector<std::size_t> decoder_layers(const TargetInfo& target, std::size_t st
   return layers;
 }
 
-void check_encoder_decoder(const GenerateOptions& options, const ModelInfo& info) {
-  const Settings& settings = options.settings;
-  const auto refuse = [&](std::string_view option, std::string_view found) {
-    throw internal::model_error(
-        "--{}: found {}, which works for decoders but not yet for encoder-decoders such as {}; use --method raw, "
-        "rollout or flow with --mixing attention, gradient or relevance",
-        option, found, info.name);
-  };
-  const auto has = [](const auto& choices, auto choice) {
-    return std::find(choices.begin(), choices.end(), choice) != choices.end();
-  };
-  if (settings.mixing != Mixing::kAuto && !has(mixings_of(info), settings.mixing)) {
-    refuse("mixing", to_text(settings.mixing));
-  }
-  for (const Method method : settings.methods) {
-    if (!has(methods_of(info), method)) refuse("method", method_info(method).name);
-  }
-  if (settings.normalization != Normalization::kNone) {
-    throw internal::model_error(
-        "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
-        "they are for decoders",
-        info.name, to_text(settings.normalization));
-  }
-  if (options.check_tokens.empty()) return;
-  throw internal::usage_error(
-      "check_tokens: expected a decoder, found {}, an encoder-decoder, whose generated tokens have no check by "
-      "blank-out yet; leave it out",
-      info.name);
-}
-
 void check_room(const ModelInfo& info, std::size_t prompt) {
   if (prompt <= info.max_tokens) return;
   throw Error(ErrorKind::kInputTooLong, fmt::format("expected a prompt of at most {} tokens (the positions of {}), "
@@ -384,14 +354,14 @@ std::vector<std::shared_ptr<AttentionSource>> sources_of(Decoder& decoder, const
   const std::vector<GeneratedToken>& tokens = report.generation->tokens;
   if (!options.settings.wants_aggregation()) return {};
   if (!options.settings.has_target()) return {tokens.size(), std::make_shared<RowsSource>(sink.source())};
-  std::vector<std::int64_t> ids = prompt.ids;
+  TextInput written{prompt.ids, {}, prompt.source};
   std::vector<ReportTarget> targets;
   for (const GeneratedToken& token : tokens) {
-    ids.push_back(token.id);
+    written.ids.push_back(token.id);
     targets.push_back(*token.target);
   }
   return internal::relevance_sources(
-      decoder, ids, targets, resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
+      decoder, written, targets, resolve_mixing(options.settings, prompt.tokens, decoder.info().heads),
       {.threads = options.threads, .progress = options.progress, .stop_token = options.stop_token}, report.notes);
 }
 
@@ -462,7 +432,7 @@ void fill_values(Decoder& decoder, const GenerateOptions& options, const Generat
 void fill_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const Prompt& prompt,
                  Report& report) {
   try {
-    internal::add_generation_scores(decoder, codec, options, prompt.ids,
+    internal::add_generation_scores(decoder, codec, options, {prompt.ids, {}, prompt.source},
                                     options.settings.words ? prompt.words : single_tokens(prompt.ids.size()), report);
   } catch (const std::exception& error) {
     report.scores.clear();
@@ -496,7 +466,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   check_vocabulary(codec, info);
   Report report = new_report(text, options);
   if (info.target) {
-    check_encoder_decoder(options, info);
+    check_joint_settings(options.settings, info);
     options.generated_columns = true;
   }
   const Prompt prompt = read_prompt(codec, info, options, report);
@@ -508,7 +478,10 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t most = options.made.empty() ? std::min(options.tokens, room + 1) : options.made.size();
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   begin_report(report, options.settings, decoder,
-               {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs});
+               {.tokens = m + most - 1,
+                .predictions = most,
+                .predicts = !info.target,  // relevance only if it is named
+                .as_it_runs = options.as_it_runs});
   check_generate_options(options);
   choose_layers(options, decoder, report);
   report.generation->excluded = excluded_tokens(report.input, options.filter);
@@ -529,12 +502,8 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   }
   place_outputs(report);
   fill_values(decoder, options, sink, prompt, by_default, report);
-  if (info.target) {
-    report.notes.push_back({NoteCode::kJointLayers,
-                            {{"source_tokens", source_tokens(report)},  // words, where they are merged
-                             {"encoder_layers", info.target->encoder_layers},
-                             {"decoder_layers", info.target->decoder_layers}}});
-  } else if (by_default || options.settings.explains_prediction() || !options.check_tokens.empty()) {
+  note_joint_layers(report, info);
+  if (by_default || options.settings.explains_prediction() || !options.check_tokens.empty()) {
     fill_scores(decoder, codec, options, prompt, report);
   }
   add_closing_notes(info, sampler, options.made.empty(), m, report);

@@ -17,9 +17,15 @@ namespace {
 
 class Scorer {
  public:
-  Scorer(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const std::vector<std::int64_t>& ids,
+  Scorer(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options, const TextInput& prompt,
          const TokenGroups& groups, Report& report)
-      : decoder_(decoder), codec_(codec), options_(options), prompt_(ids.size()), groups_(groups), report_(report) {
+      : decoder_(decoder),
+        codec_(codec),
+        options_(options),
+        prompt_(prompt.ids.size()),
+        groups_(groups),
+        report_(report),
+        input_(prompt) {
     const std::size_t tokens = report.generation->tokens.size();
     for (const Method method : report.settings.methods) {
       if (method_info(method).aggregates()) continue;
@@ -30,7 +36,6 @@ class Scorer {
     }
     asked_ = report.settings.wants(Method::kBlankOut);
     blank_ = blank_token_for(report.settings, codec, decoder.info());
-    input_.ids = ids;
     for (std::size_t j = 0; j < groups.size(); ++j) {
       if (report.input.tokens[j].special) continue;
       content_.insert(content_.end(), groups[j].begin(), groups[j].end());
@@ -132,10 +137,10 @@ class Scorer {
 }  // namespace
 
 void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
-                           const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report) {
+                           const TextInput& prompt, const TokenGroups& groups, Report& report) {
   const std::size_t tokens = report.generation->tokens.size();
   try {
-    Scorer scorer(decoder, codec, options, ids, groups, report);
+    Scorer scorer(decoder, codec, options, prompt, groups, report);
     for (std::size_t t = 0; t < tokens && scorer.score(t); ++t) {
       if (!report.scores.empty() && options.progress) options.progress(t + 1, tokens);
     }

@@ -22,8 +22,8 @@ namespace attnflow::internal {
 
 // Fills Report::scores and the checks of its generated tokens, which have targets. A stop leaves no scores, but the
 // checks made so far, and a note. Throws as the methods do; an error in what only a check needs ends it silently.
-// `ids`: of the prompt; `groups`: its positions for each of the report's input tokens.
+// `groups`: the prompt's positions for each of the report's input tokens.
 void add_generation_scores(Decoder& decoder, const TextCodec& codec, const GenerateOptions& options,
-                           const std::vector<std::int64_t>& ids, const TokenGroups& groups, Report& report);
+                           const TextInput& prompt, const TokenGroups& groups, Report& report);
 
 }  // namespace attnflow::internal

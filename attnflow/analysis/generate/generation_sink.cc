@@ -122,9 +122,11 @@ std::size_t GenerationSink::bytes(const GenerationSinkOptions& options, std::siz
   return bytes;
 }
 
-std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
-    ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
-    const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes) {
+std::vector<std::shared_ptr<AttentionSource>> relevance_sources(ModelOf<TextInput>& model, const TextInput& written,
+                                                                const std::vector<ReportTarget>& targets,
+                                                                const ResolvedMixing& mixing,
+                                                                const ParallelOptions& parallel,
+                                                                std::vector<Note>& notes) {
   std::vector<MixingGraph> graphs;
   std::vector<AttentionGradientSink*> sinks;
   std::vector<ScoreTarget> scores;
@@ -135,7 +137,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
     sinks.push_back(graphs.emplace_back(model.info().layers, own).backward());
     scores.push_back(score_target(target));
   }
-  const TextInput input = TextInput{ids, {}}.up_to(targets.back().position.value());
+  const TextInput input = written.up_to(targets.back().position.value());
   if (parallel.progress) parallel.progress(0, targets.size());
   gradients_of(model).attention_gradients_of_each(
       input, scores, sinks,

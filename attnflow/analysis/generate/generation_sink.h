@@ -68,13 +68,15 @@ class GenerationSink : public AttentionSink {
   AttentionGraph graph_;
 };
 
-// The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `ids`:
+// The graphs of generated tokens by relevance (graph/relevance_mixing.h), one for each token's prediction. `written`:
 // prompt and generated tokens. Each target's position chose its token and sees the ids up to it, as does its source;
 // sources are in the order of targets. The backend may share passes among them; a target costs at most about four
 // over its positions, and O(L n^2) memory. Progress is in targets. Throws as Gradients::attention_gradients(), and
 // Cancelled.
-std::vector<std::shared_ptr<AttentionSource>> relevance_sources(
-    ModelOf<TextInput>& model, const std::vector<std::int64_t>& ids, const std::vector<ReportTarget>& targets,
-    const ResolvedMixing& mixing, const ParallelOptions& parallel, std::vector<Note>& notes);
+std::vector<std::shared_ptr<AttentionSource>> relevance_sources(ModelOf<TextInput>& model, const TextInput& written,
+                                                                const std::vector<ReportTarget>& targets,
+                                                                const ResolvedMixing& mixing,
+                                                                const ParallelOptions& parallel,
+                                                                std::vector<Note>& notes);
 
 }  // namespace attnflow::internal

@@ -207,6 +207,11 @@ LogitScores share_out(const Question& question, const Input& input, Method metho
 }  // namespace
 
 void check_logit_scores(const ModelInfo& info, Method method) {
+  if (info.target) {
+    throw internal::model_error(
+        "--method {}: expected a model of one stack of layers, found {}, an encoder-decoder; use attnlrp or blank-out",
+        method_info(method).name, info.name);
+  }
   if (!info.norms_after) return;
   throw internal::model_error(
       "--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), so that the layers' "

@@ -2,6 +2,7 @@
 
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/base/format_error.h"
 
 namespace attnflow {
 namespace {
@@ -12,7 +13,20 @@ class NextTokenTask final : public TextTask {
   using TextTask::TextTask;
 
   void check() const override { candidate_ids(asked()); }
-  std::vector<std::size_t> logit_positions(std::size_t output) override { return {position(output)}; }
+  // In an encoder-decoder, the last token of the target.
+  std::size_t output_token(std::size_t usual, const AskedTarget& /*wanted*/) override {
+    return info().target ? asked().reading : usual;
+  }
+  std::vector<std::size_t> logit_positions(std::size_t output) override {
+    const std::size_t source = asked().given.source;
+    if (position(output) < source) {
+      throw internal::usage_error(
+          "--output-token: expected a token of the target, from {} to {}, after which {} predicts the next one, found "
+          "token {} of the source; omit it, or add --mixing attention",
+          source, report().input.tokens.size() - 1, info().name, output);
+    }
+    return {position(output)};
+  }
   ReportTarget target(const AskedTarget& wanted, const ModelOutput& output, std::size_t token) override {
     return chosen_target(wanted, info(), &asked().codec, output.logits[0].span(), position(token));
   }

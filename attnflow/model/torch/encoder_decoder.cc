@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -197,59 +198,84 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
     if (first) check_ids(info_, 0, ids.first(source));
     check_ids(target_info_, target_tokens_, target);
     JointRows rows(sink, source, length(), length() + ids.size());
-    try {
-      return internal::on_one_thread([&] {
-        const c10::InferenceMode no_gradients;
-        if (first) {
-          read_source(ids.first(source), rows, stop_token);
-        } else if (sink != nullptr) {
-          const auto heads = to_signed(encoder_.config.heads);
-          for (std::size_t layer = 1; layer <= encoder_.config.layers; ++layer) rows.past_encoder(layer, heads);
-        }
-        return write_target(target, rows, stop_token);
-      });
-    } catch (...) {
-      clear();
-      throw;
-    }
-  }
-
-  ModelOutput run(const TextInput& /*input*/, AttentionSink* /*sink*/, const RunOptions& /*options*/) override {
-    check_one_text(info_);
-    return {};
-  }
-  Gradients<TextInput>* gradients() override { return this; }
-
-  // The text must begin with the source that was read.
-  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
-                           BackwardRule rule) override {
-    const std::span<const std::int64_t> ids(input.ids);
-    if (source_ids_.empty() || ids.size() <= source_ids_.size() ||
-        !std::equal(source_ids_.begin(), source_ids_.end(), ids.begin())) {
-      internal::fail(ErrorKind::kUsage,
-                     "expected the source that {} has read, of {} tokens, and a target, found a text of {} tokens",
-                     info_.name, source_ids_.size(), ids.size());
-    }
-    const std::size_t source = source_ids_.size();
-    check_ids(target_info_, 0, ids.subspan(source));
-    check_target(info_, target, ids.size());
-    internal::on_one_thread([&] {
-      internal::differentiate_joint({.encoder = encoder_,
-                                     .decoder = decoder_,
-                                     .source = ids.first(source),
-                                     .target = ids.subspan(source),
-                                     .source_bias = score_bias(encoder_, 0, source),
-                                     .target_bias = score_bias(decoder_, 0, ids.size() - source),
-                                     .score = target,
-                                     .rule = rule},
-                                    sink);
+    return guarded([&] {
+      if (first) {
+        read_source(ids.first(source), rows, stop_token);
+      } else if (sink != nullptr) {
+        const auto heads = to_signed(encoder_.config.heads);
+        for (std::size_t layer = 1; layer <= encoder_.config.layers; ++layer) rows.past_encoder(layer, heads);
+      }
+      Tensor<float> logits = write_target(target, rows, stop_token, {target.size() - 1});
+      for (const std::int64_t id : never_) {
+        logits.data()[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
+      }
+      return Tensor<float>({logits.size()}, {logits.span().begin(), logits.span().end()});
     });
   }
-  std::vector<InputGradient> input_gradients(std::span<const TextInput> /*inputs*/,
-                                             std::span<const ScoreTarget> /*targets*/,
-                                             const BatchOptions& /*options*/) override {
-    check_one_text(info_);
-    return {};
+
+  // Logits are the model's own, also those of tokens that a generation never writes.
+  ModelOutput run(const TextInput& input, AttentionSink* sink, const RunOptions& options) override {
+    const Parts parts = checked_parts(input);
+    std::vector<std::size_t> rows_wanted;
+    for (const std::size_t position : options.logit_positions) {
+      if (position < input.source || position >= input.ids.size()) {
+        internal::fail(ErrorKind::kUsage, "expected logit positions of the target, from {} to {}, found {}",
+                       input.source, input.ids.size() - 1, position);
+      }
+      rows_wanted.push_back(position - input.source);
+    }
+    JointRows rows(sink, input.source, 0, input.ids.size());
+    clear();
+    return guarded([&]() -> ModelOutput {
+      read_source(parts.source, rows, {});
+      return {write_target(parts.target, rows, {}, rows_wanted)};
+    });
+  }
+
+  // A source that several inputs share is read once, and so is what their targets begin with.
+  void logits_of_each(std::span<const TextInput> inputs, std::optional<std::size_t> position,
+                      const BatchOptions& options, const TakeLogits& take) override {
+    std::vector<std::int64_t> before;
+    // From the last on, as Decoder does.
+    for (std::size_t i = inputs.size(); i-- > 0;) {
+      if (options.stop_token.stop_requested()) throw Cancelled();
+      const TextInput input = position ? inputs[i].up_to(*position) : inputs[i];
+      const Parts parts = checked_parts(input);
+      JointRows none(nullptr, input.source, 0, input.ids.size());
+      const Tensor<float> logits = guarded([&] {
+        const bool is_known = std::ranges::equal(parts.source, std::span(source_ids_).first(source_tokens_));
+        if (!is_known) read_source(parts.source, none, options.stop_token);
+        const auto differ = std::ranges::mismatch(input.ids, before);
+        const auto shared = std::min(static_cast<std::size_t>(differ.in1 - input.ids.begin()), input.ids.size() - 1);
+        target_tokens_ = is_known ? std::max(shared, input.source) - input.source : 0;
+        const std::span<const std::int64_t> rest = parts.target.subspan(target_tokens_);
+        return write_target(rest, none, options.stop_token, {rest.size() - 1});
+      });
+      before = input.ids;
+      take(i, logits.span());
+      if (options.progress) options.progress(inputs.size() - i, inputs.size());
+    }
+  }
+
+  Gradients<TextInput>* gradients() override { return this; }
+  bool takes_embeddings() const override { return true; }
+
+  void attention_gradients(const TextInput& input, const ScoreTarget& target, AttentionGradientSink& sink,
+                           BackwardRule rule) override {
+    check_target(info_, target, input.ids.size());
+    differentiate(input, target, rule, &sink);
+  }
+  std::vector<InputGradient> input_gradients(std::span<const TextInput> inputs, std::span<const ScoreTarget> targets,
+                                             const BatchOptions& options) override {
+    check_targets(info_, inputs, targets);
+    std::vector<InputGradient> found;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (options.stop_token.stop_requested()) throw Cancelled();
+      const Tensor<float>* const given = options.embeddings.empty() ? nullptr : &options.embeddings[i];
+      found.push_back(differentiate(inputs[i], targets[i], options.rule, nullptr, given));
+      if (options.progress) options.progress(i + 1, inputs.size());
+    }
+    return found;
   }
   std::unique_ptr<AttentionReplay> run_for_replay(std::span<const std::int64_t> /*ids*/, Tensor<float>* /*logits*/,
                                                   const std::stop_token& /*stop_token*/,
@@ -259,6 +285,56 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
  private:
+  struct Parts {
+    std::span<const std::int64_t> source;
+    std::span<const std::int64_t> target;
+  };
+
+  Parts checked_parts(const TextInput& input) const {
+    const std::span<const std::int64_t> ids(input.ids);
+    if (input.source == 0 || input.source >= ids.size()) {
+      internal::fail(ErrorKind::kUsage,
+                     "expected the tokens of a source and of a target for {}, found {} tokens, {} of them the source's",
+                     info_.name, ids.size(), input.source);
+    }
+    const Parts parts = {ids.first(input.source), ids.subspan(input.source)};
+    check_ids(info_, 0, parts.source);
+    check_ids(target_info_, 0, parts.target);
+    return parts;
+  }
+
+  // Calls function() without gradients. On failure, clears the sequence, whose layers may differ in length.
+  template <typename Function>
+  std::invoke_result_t<const Function&> guarded(const Function& function) {
+    try {
+      return internal::on_one_thread([&] {
+        const c10::InferenceMode no_gradients;
+        return function();
+      });
+    } catch (...) {
+      clear();
+      throw;
+    }
+  }
+
+  // `sink` and `embedding` may be null.
+  InputGradient differentiate(const TextInput& input, const ScoreTarget& target, BackwardRule rule,
+                              AttentionGradientSink* sink, const Tensor<float>* embedding = nullptr) const {
+    const Parts parts = checked_parts(input);
+    return internal::on_one_thread([&] {
+      return internal::differentiate_joint({.encoder = encoder_,
+                                            .decoder = decoder_,
+                                            .source = parts.source,
+                                            .target = parts.target,
+                                            .source_bias = score_bias(encoder_, 0, parts.source.size()),
+                                            .target_bias = score_bias(decoder_, 0, parts.target.size()),
+                                            .score = target,
+                                            .rule = rule,
+                                            .embedding = embedding},
+                                           sink);
+    });
+  }
+
   std::size_t source_part(std::span<const std::int64_t> ids) const {
     const std::vector<std::int64_t>& begin = info_.target->begin;
     if (ids.size() > begin.size() && std::equal(begin.rbegin(), begin.rend(), ids.rbegin())) {
@@ -277,6 +353,7 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
   void read_source(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
+    clear();
     SourceOps ops(device_, threads_, rows);
     ops.score_bias = score_bias(encoder_, 0, ids.size());
     const at::Tensor x = ops.normed(encoder_.final_norm, encoder_.run_layers(ops, encoder_.embed(ids, 0), stop_token));
@@ -293,17 +370,18 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
     source_ids_.assign(ids.begin(), ids.end());
   }
 
-  Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token) {
+  // Appends to the target. Returns the logits [positions, vocabulary] after the tokens at `positions` of `ids`.
+  Tensor<float> write_target(std::span<const std::int64_t> ids, JointRows& rows, const std::stop_token& stop_token,
+                             const std::vector<std::size_t>& positions) {
     cache_.reserve(target_tokens_ + ids.size(), target_tokens_);
     TargetOps ops(cache_, source_, target_tokens_, device_, threads_, rows, encoder_.config.layers);
     ops.score_bias = score_bias(decoder_, target_tokens_, ids.size());
     const at::Tensor x = decoder_.run_layers(ops, decoder_.embed(ids, target_tokens_), stop_token);
     target_tokens_ += ids.size();
-    Tensor<float> logits = internal::to_host(decoder_.logits(ops, x[0].narrow(0, x.size(1) - 1, 1))[0]);
-    for (const std::int64_t id : never_) {
-      logits.data()[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
-    }
-    return logits;
+    if (positions.empty()) return {};
+    std::vector<at::Tensor> wanted;
+    for (const std::size_t position : positions) wanted.push_back(x[0].narrow(0, to_signed(position), 1));
+    return internal::to_host(decoder_.logits(ops, at::cat(wanted)));
   }
 
   ModelInfo info_;

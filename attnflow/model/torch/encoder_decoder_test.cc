@@ -6,12 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "attnflow/files/array_file.h"
 #include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/model_files.h"
+#include "attnflow/model/model_input.h"
 #include "attnflow/model/torch/golden_for_test.h"
 
 namespace attnflow::encoder_decoder_test {
@@ -36,6 +39,12 @@ struct GoldenPair {
   Tensor<float> attention;
   Tensor<float> logits;
 
+  // Source and target as one input.
+  TextInput whole() const {
+    TextInput input{source, {}, source.size()};
+    input.ids.insert(input.ids.end(), target.begin(), target.end());
+    return input;
+  }
   Ids first() const {
     Ids ids = source;
     ids.insert(ids.end(), target.begin(), target.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -116,6 +125,82 @@ TEST(EncoderDecoder, ManyTokensAtOnceAreThoseOneByOne) {
   }
 }
 
+TEST(EncoderDecoder, AGivenTargetRunsAtOnce) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    const TextInput input = golden.whole();
+    RunOptions options;
+    for (std::size_t t = golden.begin; t <= golden.target.size(); ++t)
+      options.logit_positions.push_back(input.source + t - 1);
+    KeptRows sink;
+    const ModelOutput output = decoder->run(input, &sink, options);
+    ASSERT_EQ(output.logits.extent(0), options.logit_positions.size());
+    for (std::size_t row = 0; row < options.logit_positions.size(); ++row) {
+      const std::span<const float> logits = output.logits[row].span();
+      // A model's own logits, also those of tokens that it never writes.
+      EXPECT_TRUE(std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); }));
+      expect_logits({{logits.size()}, {logits.begin(), logits.end()}},
+                    std::as_const(golden.logits)[golden.begin - 1 + row]);
+    }
+    expect_attention(sink, golden.attention);
+  }
+}
+
+TEST(EncoderDecoder, ManyInputsGiveWhatEachGivesAlone) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    std::vector<TextInput> inputs(5, golden.whole());
+    inputs[1].ids.front() = 6;                     // another source
+    inputs[2].ids.back() = 7;                      // another end of the target
+    inputs[3].ids[golden.source.size()] = 8;       // another beginning
+    inputs[4].ids[golden.source.size() - 1] = 10;  // another source, of the same target
+    for (const std::optional<std::size_t> position : {std::optional<std::size_t>(), {golden.source.size()}}) {
+      std::vector<Tensor<float>> found(inputs.size());
+      decoder->logits_of_each(inputs, position, {}, [&](std::size_t i, std::span<const float> logits) {
+        found[i] = Tensor<float>({1, logits.size()}, {logits.begin(), logits.end()});
+      });
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const Tensor<float> alone =
+            decoder->run(inputs[i], nullptr, {.logit_positions = {position.value_or(inputs[i].ids.size() - 1)}}).logits;
+        ASSERT_EQ(found[i].size(), alone.size());
+        for (std::size_t id = 0; id < alone.size(); ++id) EXPECT_NEAR(found[i](0, id), alone(0, id), 1e-4) << i;
+      }
+    }
+  }
+}
+
+// To first order, a step along the gradient changes the target's value by the gradient's squared length.
+TEST(EncoderDecoder, GradientsOfBothEmbeddings) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    const std::vector<TextInput> inputs = {golden.whole()};
+    const std::vector<ScoreTarget> targets = {
+        {.kind = ScoreTarget::Kind::kLogitDifference, .label = 5, .others = {6, 7}}};
+    Gradients<TextInput>& gradients = *decoder->gradients();
+    ASSERT_TRUE(gradients.takes_embeddings());
+    const InputGradient one = gradients.input_gradients(inputs, targets).at(0);
+    ASSERT_EQ(one.gradient.extent(0), inputs[0].ids.size());
+    const Tensor<float> logits =
+        decoder->run(inputs[0], nullptr, {.logit_positions = {inputs[0].ids.size() - 1}}).logits;
+    EXPECT_NEAR(one.value, logits(0, 5) - (logits(0, 6) + logits(0, 7)) / 2.0F, 1e-4);
+    double square = 0.0;
+    for (const float slope : one.gradient.span()) square += double{slope} * slope;
+    ASSERT_GT(square, 0.0);
+    const double step = 3e-4 / std::sqrt(square);
+    const auto value_at = [&](double by) {
+      std::vector<Tensor<float>> moved = {one.embedding};
+      for (std::size_t i = 0; i < moved[0].size(); ++i) {
+        moved[0].data()[i] += static_cast<float>(by * one.gradient.data()[i]);
+      }
+      return gradients.input_gradients(inputs, targets, {.embeddings = moved}).at(0).value;
+    };
+    EXPECT_NEAR((value_at(step) - value_at(-step)) / (2.0 * step), square, 0.05 * square);
+  }
+}
+
 TEST(EncoderDecoder, ThreadsAndSinksChangeNoBit) {
   for (const GoldenPair& golden : pairs()) {
     SCOPED_TRACE(golden.name);
@@ -160,12 +245,11 @@ TEST(EncoderDecoder, APassBackSeesTheAttentionOfTheRun) {
   for (const GoldenPair& golden : pairs()) {
     SCOPED_TRACE(golden.name);
     const std::unique_ptr<Decoder> decoder = load(golden.name);
-    Ids ids = golden.first();
-    decoder->append(ids, nullptr);
-    for (const std::int64_t id : golden.rest()) ids.push_back(id);
+    const TextInput input = golden.whole();
+    const Ids& ids = input.ids;
     PassedBack sink;
     const ScoreTarget target{.kind = ScoreTarget::Kind::kLogit, .label = 5, .position = ids.size() - 1};
-    decoder->gradients()->attention_gradients({ids, {}}, target, sink, BackwardRule::kGradient);
+    decoder->gradients()->attention_gradients(input, target, sink, BackwardRule::kGradient);
     EXPECT_GT(sink.largest, 0.0);
     ASSERT_EQ(sink.layers.size(), decoder->info().layers);
     for (std::size_t at = 0; at < sink.layers.size(); ++at) {
@@ -183,13 +267,12 @@ TEST(EncoderDecoder, APassBackSeesTheAttentionOfTheRun) {
         }
       }
     }
-    ids.front() += 1;
-    expect_error(ErrorKind::kUsage, {"the source that", "has read"}, [&] {
-      decoder->gradients()->attention_gradients({ids, {}}, target, sink, BackwardRule::kGradient);
+    const std::vector<TextInput> without_source = {{ids, {}}};
+    expect_error(ErrorKind::kUsage, {"of a source and of a target", "0 of them the source's"}, [&] {
+      decoder->gradients()->attention_gradients(without_source[0], target, sink, BackwardRule::kGradient);
     });
-    expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder"}, [&] {
-      decoder->gradients()->input_gradients(std::vector<TextInput>{{ids, {}}}, {{target}});
-    });
+    expect_error(ErrorKind::kUsage, {"of a source and of a target"},
+                 [&] { decoder->gradients()->input_gradients(without_source, {{target}}); });
   }
 }
 
@@ -205,14 +288,22 @@ TEST(EncoderDecoder, RefusesWhatItCannotRead) {
   append({5, 0, 3});
   for (int t = 0; t < 38; ++t) append({5});
   expect_error(ErrorKind::kInputTooLong, {"40", "1 after the 40 existing ones"}, [&] { append({5}); });
-  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "attnflow generate"}, [&] {
+  expect_error(ErrorKind::kUsage, {"of a source and of a target", "mbart"}, [&] {
     decoder->run({{5, 0, 3}, {}}, nullptr);
   });
+  expect_error(ErrorKind::kUsage, {"of a source and of a target", "3 of them"}, [&] {
+    decoder->run({{5, 0, 3}, {}, 3}, nullptr);
+  });
+  expect_error(ErrorKind::kUsage, {"logit positions of the target, from 1 to 2, found 0"}, [&] {
+    decoder->run({{5, 0, 3}, {}, 1}, nullptr, {.logit_positions = {0}});
+  });
+  expect_error(ErrorKind::kInputTooLong, {"40", "42"}, [&] { decoder->run({many, {}, 1}, nullptr); });
   expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder"}, [&] {
     decoder->run_for_replay(Ids{5, 0, 3}, nullptr);
   });
-  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "target_text"},
-               [&] { ModelFiles(kGolden / "mbart").load_text(); });
+  expect_error(ErrorKind::kUnsupportedModel, {"encoder-decoder", "--target-text", "attnflow generate"},
+               [&] { check_one_text(decoder->info()); });
+  EXPECT_NE(ModelFiles(kGolden / "mbart").load_text()->decoder(), nullptr);
 }
 
 }  // namespace

@@ -48,33 +48,37 @@ struct Block {
 
 class JointLayers {
  public:
-  JointLayers(AttentionGradientSink& sink, BackwardRule rule, std::int64_t tokens)
+  // `sink` may be null.
+  JointLayers(AttentionGradientSink* sink, BackwardRule rule, std::int64_t tokens)
       : sink_(sink), rule_(rule), tokens_(tokens) {}
 
   // Streams and gradients of all tokens: [1, m, hidden] of the source, then the target's.
   void send(const Block& block, const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_gradient,
             const at::Tensor& target_gradient) {
+    if (sink_ == nullptr) return;
     const at::Tensor attention = whole(block, block.weights.detach());
     // This is the gradient of the product of attention and values, of which half reached the weights.
     const at::Tensor slope = whole(block, rule_ == BackwardRule::kAttnLrp ? block.slope * 2.0 : block.slope);
     const at::Tensor residual = joined(source, target);
     const at::Tensor gradient = joined(source_gradient, target_gradient);
-    sink_.layer({.layer = block.layer,
-                 .attention = view_of(attention),
-                 .attention_gradient = view_of(slope),
-                 .residual = view_of(residual),
-                 .output_gradient = view_of(gradient)});
+    sink_->layer({.layer = block.layer,
+                  .attention = view_of(attention),
+                  .attention_gradient = view_of(slope),
+                  .residual = view_of(residual),
+                  .output_gradient = view_of(gradient)});
   }
   void top(const at::Tensor& source, const at::Tensor& target, const at::Tensor& gradient) {
+    if (sink_ == nullptr) return;
     const at::Tensor residual = joined(at::zeros_like(source), target);
     const at::Tensor slope = joined(at::zeros_like(source), gradient);
-    sink_.top(view_of(residual), view_of(slope));
+    sink_->top(view_of(residual), view_of(slope));
   }
 
- private:
   static at::Tensor joined(const at::Tensor& source, const at::Tensor& target) {
     return on_host(at::cat({source[0].detach(), target[0].detach()}));
   }
+
+ private:
   // [head, token, token], zeros outside the block.
   at::Tensor whole(const Block& block, const at::Tensor& numbers) const {
     const at::Tensor heads = numbers.reshape({-1, numbers.size(-2), numbers.size(-1)});
@@ -83,7 +87,7 @@ class JointLayers {
     return on_host(all);
   }
 
-  AttentionGradientSink& sink_;
+  AttentionGradientSink* sink_;
   BackwardRule rule_;
   std::int64_t tokens_;
 };
@@ -104,7 +108,7 @@ at::Tensor leaf_of(const at::Tensor& x) { return x.detach().requires_grad_(true)
 
 }  // namespace
 
-void differentiate_joint(const JointGradientQuestion& question, AttentionGradientSink& sink) {
+InputGradient differentiate_joint(const JointGradientQuestion& question, AttentionGradientSink* sink) {
   const ModelTensors& encoder = question.encoder;
   const ModelTensors& decoder = question.decoder;
   const std::int64_t m = to_signed(question.source.size());
@@ -119,9 +123,17 @@ void differentiate_joint(const JointGradientQuestion& question, AttentionGradien
   std::vector<at::Tensor> sources, targets;
   {
     const c10::NoGradGuard no_gradients;
-    sources = inputs_of(encoder, below, encoder.embed(question.source, 0));
+    at::Tensor source = encoder.embed(question.source, 0);
+    at::Tensor target = decoder.embed(question.target, 0);
+    if (question.embedding != nullptr) {
+      const at::Tensor both = at::cat({source, target}, 1);
+      replace_embedding(both[0], *question.embedding);
+      source = both.narrow(1, 0, m);
+      target = both.narrow(1, m, n);
+    }
+    sources = inputs_of(encoder, below, std::move(source));
     above.states = below.normed(encoder.final_norm, sources.back());
-    targets = inputs_of(decoder, above, decoder.embed(question.target, 0));
+    targets = inputs_of(decoder, above, std::move(target));
   }
   const at::Tensor states = above.states;
   const c10::AutoGradMode with_gradients(true);
@@ -129,9 +141,12 @@ void differentiate_joint(const JointGradientQuestion& question, AttentionGradien
 
   at::Tensor stream = leaf_of(targets.back());
   const std::int64_t row = question.score.position ? to_signed(*question.score.position) - m : n - 1;
-  at::Tensor gradient = torch::autograd::grad({decoder.value(above, question.score, stream[0][row])}, {stream}).front();
+  const at::Tensor value = decoder.value(above, question.score, stream[0][row]);
+  at::Tensor gradient = torch::autograd::grad({value}, {stream}).front();
   joint.top(states, stream, gradient);
-  if (!sink.wants_layers()) return;
+  InputGradient result;
+  result.value = value.item<double>();
+  if (sink != nullptr && !sink->wants_layers()) return result;
 
   at::Tensor come = at::zeros_like(states);  // the gradient that has come to the encoder's output
   LayerTap tap;
@@ -162,6 +177,9 @@ void differentiate_joint(const JointGradientQuestion& question, AttentionGradien
     joint.send({index + 1, tap.weights, of[1], 0, 0}, x, targets.front(), of[2], gradient);
     source_gradient = of[0];
   }
+  result.embedding = to_host(JointLayers::joined(sources.front(), targets.front()));
+  result.gradient = to_host(JointLayers::joined(source_gradient, gradient));
+  return result;
 }
 
 }  // namespace attnflow::internal

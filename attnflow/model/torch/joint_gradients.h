@@ -16,7 +16,8 @@
 //
 // Method. As layered_gradients.h: forward, the layers' inputs are kept; backward, each decoder layer runs again with
 // gradients to its input and to e, whose parts are added up; then the norm after the encoder, and its layers. Memory:
-// O(L n d) for inputs, O(H n^2) for one layer. Runs on the calling thread.
+// O(L n d) for inputs, O(H n^2) for one layer. The gradient at both embeddings is what arrives below the lowest layers.
+// Runs on the calling thread.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -27,6 +28,7 @@
 #include "attnflow/graph/attention_gradient_sink.h"
 #include "attnflow/model/model.h"
 #include "attnflow/model/torch/model_tensors.h"
+#include "attnflow/tensor/tensor.h"
 
 namespace attnflow::internal {
 
@@ -39,8 +41,10 @@ struct JointGradientQuestion {
   at::Tensor target_bias;
   const ScoreTarget& score;  // its position is among all tokens; absent: the last one
   BackwardRule rule = BackwardRule::kGradient;
+  const Tensor<float>* embedding = nullptr;  // [m + n, hidden], in place of the tokens' own; null: those
 };
 
-void differentiate_joint(const JointGradientQuestion& question, AttentionGradientSink& sink);
+// `sink` may be null. If it wants no layers, the pass ends above the last one, and the gradient stays empty.
+InputGradient differentiate_joint(const JointGradientQuestion& question, AttentionGradientSink* sink);
 
 }  // namespace attnflow::internal

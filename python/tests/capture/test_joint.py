@@ -125,6 +125,54 @@ class Joint(PackageTest):
                             found = np.concatenate([made[method], made[method + "_generated"]], axis=1)[3, :n]
                             np.testing.assert_allclose(found.T, getattr(report, method)[:, n - 1], atol=1e-5)
 
+    def test_the_command_explains_the_same(self) -> None:
+        """`attnflow explain --target-text`, which runs the folder's files itself."""
+        cases: list[dict[str, Any]] = [
+            {},
+            {"method": "raw,rollout,attnlrp,gradient-x-input,blank-out", "words": True},
+            {"mixing": "attention", "layers": "2,5,7", "heads": "max"},
+            {"mixing": "gradient-renormalized", "target": "key", "against": "cabinet,her", "output_token": "all"},
+            {"mixing": "relevance-by-head", "method": "raw,rollout"},
+        ]
+        for name in ("t5_tied", "bart", "marian", "mbart"):
+            folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, unk_token="<unk>")
+            for options, target in [*((one, "they are") for one in cases), ({}, "")]:
+                with self.subTest(name, target_text=target, **options):
+                    self.compare_with_the_command(model, tokenizer, folder, target, options)
+
+    def compare_with_the_command(
+        self, model: Any, tokenizer: Any, folder: Any, target: str, options: dict[str, Any]
+    ) -> None:
+        words = [str(word) for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+        words = [word for word in words if word != "True"]
+        files = ["-o", "a.npz", "-o", "a.json", "--target-text", target]
+        self.run_program("explain", self.source, "--model", folder, *words, *files)
+        theirs = json.loads((self.folder / "a.json").read_text())
+        report = attnflow.explain(model, tokenizer, self.source, target_text=target, **options)
+        ours = json.loads(report.to_json())
+        self.assertEqual(theirs["input"], ours["input"])
+        self.assertEqual(theirs["settings"], ours["settings"])
+        self.assertEqual(theirs["output_token"], ours["output_token"])
+        self.assertEqual([note["code"] for note in theirs["notes"]], [note["code"] for note in ours["notes"]])
+        for mine, other in zip(ours["predictions"], theirs["predictions"], strict=True):
+            self.assertEqual(mine["position"], other["position"])
+            self.assertEqual(mine["choices"][0]["label"], other["choices"][0]["label"])
+        with np.load(self.folder / "a.npz") as made:
+            for method in report.methods:
+                found = report.scores[method] if method in report.scores else getattr(report, method)
+                np.testing.assert_allclose(made[method.replace("-", "_")], found, rtol=1e-5, atol=1e-5, err_msg=method)
+        self.assertEqual("check" in theirs, "check" in ours)
+        if "check" in ours:
+            mine, other = ours["check"]["tokens"], theirs["check"]["tokens"]
+            self.assertEqual([one["token"] for one in mine], [one["token"] for one in other])
+            for one, two in zip(mine, other, strict=True):
+                self.assertEqual(
+                    [tried["text"] for tried in one["replacements"]], [tried["text"] for tried in two["replacements"]]
+                )
+                self.assertAlmostEqual(one["drop"], two["drop"], delta=1e-4)
+
     def test_relevance(self) -> None:
         """The default; of the last layers, source tokens get what the target's tokens have from them."""
         for name in ("t5", "bart"):

@@ -64,7 +64,8 @@ export function commandFor(
   if (input.kind === "image") parts.push("image", quoted(input.image?.name || "PICTURE"));
   else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
   else parts.push("explain", quoted(input.text));
-  if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
+  if (report.joint) parts.push("--target-text", quoted(input.text_pair ?? ""));
+  else if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
   // A report knows its model's name, not its path.
   const builtin = model.name === "agreement" || model.name === "fashion";
   if (input.kind !== "attention")
@@ -79,8 +80,8 @@ export function commandFor(
   }
   const info = mixingInfo(mixing);
   const { needs, rule } = info;
-  // The default mixing of decoders that support it is not attention.
-  if (mixing !== "attention" || model.causal) parts.push("--mixing", mixing);
+  // The default mixing of models that write text is not attention.
+  if (mixing !== "attention" || model.causal || report.joint) parts.push("--mixing", mixing);
   if (hasTarget(info) || isScore(method) || settings.method.some(isScore)) {
     for (const name of ["target", "against"] as const) {
       const asked = settings[name] ?? "auto";

@@ -10,10 +10,16 @@ import { dark, theme } from "../theme";
 import { showGuide } from "./guide";
 import { showHelp } from "./help";
 
-/** "12 tokens", without the one that stands for their mean; for a generation, those of the prompt and generated ones. */
+/**
+ * "12 tokens", without the one that stands for their mean; for an encoder-decoder, those of the source and the target;
+ * for a generation, those of the prompt and generated ones.
+ */
 function countsOf({ m, n, settings, document, joint, tokens: all }: Report): string[] {
   const tokens = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
-  if (!document.generation) return [tokens(all.filter(({ role }) => role !== "mean").length, "token")];
+  if (!document.generation) {
+    if (joint) return [tokens(joint.sourceTokens, "source token"), tokens(n - joint.sourceTokens, "target token")];
+    return [tokens(all.filter(({ role }) => role !== "mean").length, "token")];
+  }
   if (joint) return [tokens(joint.sourceTokens, "source token"), `${n - m} generated`];
   return [tokens(m, settings.words ? "prompt word" : "prompt token"), `${n - m} generated`];
 }

@@ -9,6 +9,7 @@ const FIELDS = {
     text: "string",
     model: "string",
     pair: "string",
+    target_text: "string",
     truncate: "boolean",
     mixing: "string",
     target: "string",

@@ -25,6 +25,8 @@ export interface ServedModel {
   evaluates: boolean;
   /** its files have a chat template; absent from older servers */
   chat?: boolean;
+  /** an encoder-decoder: explain takes target_text; absent from older servers */
+  takes_target?: boolean;
   /** how a masked language model's mask is written in a text */
   mask: string | null;
   examples: Example[];

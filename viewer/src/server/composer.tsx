@@ -182,6 +182,7 @@ function TextFields({ state }: { state: ServerState }) {
   const shown = state.results.shown.value;
   const busy = state.work.working.value !== "";
   const masked = question.chosen.value?.head === "masked";
+  const target = question.chosen.value?.takes_target ?? false;
   const changed = [question.pair, question.candidates, question.referents].some(({ value }) => value !== "");
   return (
     <AskArea id="ask-text" label="Text" text={question.text}>
@@ -199,7 +200,11 @@ function TextFields({ state }: { state: ServerState }) {
         Run as B and compare
       </button>
       <Popover id="options" label="Options" title="Options" badge={changed || edgesChanged(question) ? "•" : ""}>
-        <Line id="ask-pair" label="Second text (of a pair)" value={question.pair} />
+        <Line
+          id="ask-pair"
+          label={target ? "Target: what the decoder has written so far" : "Second text (of a pair)"}
+          value={question.pair}
+        />
         {masked && (
           <Line id="ask-candidates" label="Candidates at the mask, comma-separated" value={question.candidates} />
         )}

@@ -13,8 +13,9 @@ function named(labels: readonly string[]): string {
   return labels.length > 4 ? `${few}, … (${labels.length})` : few;
 }
 
-function purposeOf({ name, kind, head, labels, built_in, chat, mask }: ServedModel): string {
+function purposeOf({ name, kind, head, labels, built_in, chat, takes_target, mask }: ServedModel): string {
   if (built_in && BUILT_IN[name]) return BUILT_IN[name];
+  if (takes_target) return "Writes a target for a source; explains the next token of a given target (under Options)";
   const classes = labels.length > 0 ? `: ${named(labels)}` : "";
   switch (head) {
     case "masked":

@@ -148,8 +148,7 @@ export class Generations {
       opened: (viewer) => {
         const { state, branch } = viewer;
         branch.value = (token, id) => void this.branch(live, token, id);
-        // An encoder-decoder has no token with which to blank its source.
-        if (!viewer.report.joint) viewer.check.value = (token) => this.check(live, token);
+        viewer.check.value = (token) => this.check(live, token);
         state.address = ask ? { ask } : {};
         state.lacks = ask ? "" : asked.begin_with ? "the long beginning" : "the long prompt";
         if (look && !fragment) {

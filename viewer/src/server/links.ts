@@ -106,7 +106,7 @@ export class Links {
     batch(() => {
       this.take("text", found.model);
       question.text.value = found.text;
-      question.pair.value = found.pair ?? "";
+      question.pair.value = found.target_text ?? found.pair ?? "";
       question.takeEdges(found);
       question.candidates.value = found.candidates ?? "";
       question.referents.value = found.referents ?? "";

@@ -28,6 +28,7 @@ export class Question {
   readonly table = signal<ModelTable | null>(null);
   readonly task = signal<Task>("text");
   readonly text = signal("");
+  /** a second text: of a pair, or an encoder-decoder's target */
   readonly pair = signal("");
   /** another text, to explain next to this one; null: none is asked for */
   readonly other = signal<string | null>(null);
@@ -155,6 +156,13 @@ export class Question {
     this.scores.value = SCORE_METHODS.filter((one) => method.includes(one));
   }
 
+  /** The second text, by the name that the model takes it by. */
+  private second(): { pair?: string; target_text?: string } {
+    const text = this.pair.value;
+    if (this.chosen.value?.takes_target) return { target_text: text };
+    return text ? { pair: text } : {};
+  }
+
   /** The request for a text, the one in the form or another by the same choices. */
   request(asked = this.text.value): Record<string, unknown> {
     const text = this.keep(asked);
@@ -162,7 +170,7 @@ export class Question {
     const body = {
       model: this.chosen.value?.name ?? "",
       text,
-      ...(this.pair.value ? { pair: this.pair.value } : {}),
+      ...this.second(),
       ...this.edges(),
       ...(candidates.length > 0 ? { candidates } : {}),
       ...(referents.length > 0 ? { referents } : {}),

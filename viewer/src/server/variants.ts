@@ -60,7 +60,7 @@ export class Variants {
     const { text: asked } = this.results.asked;
     if (!asked) return;
     const { begin, end, segment } = viewer.report.tokens[token];
-    const field = segment === 1 ? "pair" : "text";
+    const field = segment === 0 ? "text" : viewer.report.joint ? "target_text" : "pair";
     const text = asked.text[field];
     if (typeof text !== "string") return;
     const report = await this.ask(

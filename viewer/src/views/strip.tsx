@@ -58,7 +58,7 @@ export function Strip() {
   return (
     <Card
       id="strip"
-      title={report.document.input.kind === "text" ? "Text" : "Tokens"}
+      title={report.joint ? "Source and target" : report.document.input.kind === "text" ? "Text" : "Tokens"}
       about={
         <>
           {viewer.mapText()}
