@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/generation_table.h"
 #include "attnflow/report/painted_text.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
-#include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/lists.h"
 #include "attnflow/words/wrap.h"
