@@ -13,7 +13,6 @@
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
-#include "attnflow/words/numbers.h"
 #include "attnflow/words/text_table.h"
 
 namespace attnflow {
@@ -67,28 +66,9 @@ void append_referents(std::string& out, const Report& report) {
   out += "\n## " + markdown_escaped(internal::referents_title(report, "\u2026")) + "\n\n";
   const std::string candidates = internal::candidate_shares_line(report);
   if (!candidates.empty()) out += markdown_escaped(candidates) + "\n\n";
-  const std::vector<std::string> names = internal::referent_names(report);
-  const std::vector<internal::ReferentWeights> weights = internal::referent_weights(report, report.output_token);
-  TextTable table{{{"layer"}}};
-  for (const internal::ReferentWeights& method : weights) {
-    for (const std::string& name : names) {
-      table.columns.insert(table.columns.end(), {{fmt::format("{}: {}", to_text(method.method), name)}, {"share"}});
-    }
-  }
-  bool degenerate = false;
-  for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
-    std::vector<std::string>& cells =
-        table.rows.emplace_back(std::vector{std::to_string(report.settings.layers[layer])});
-    for (const internal::ReferentWeights& method : weights) {
-      for (const internal::ReferentWeight& weight : method.layers[layer]) {
-        degenerate = degenerate || weight.degenerate != 0;
-        cells.push_back(fmt::format("{:.6g}{}", weight.value, weight.degenerate != 0 ? "\u00B0" : ""));
-        cells.push_back(weight.share ? internal::percent(*weight.share, 1) : "-");
-      }
-    }
-  }
-  out += internal::markdown_text(table);
-  if (degenerate) out += "\n\u00B0 set by the first or last layer alone\n";
+  const internal::ReferentMarks marks{"\u2026", "\u00B0"};
+  out += internal::markdown_text(internal::referent_table(report, marks)) + "\n" +
+         internal::referents_legend(report, marks) + "\n";
 }
 
 // The answer, and the text that it is about.
