@@ -73,17 +73,12 @@ void append_referents(std::string& out, const Report& report) {
 
 // The answer, and the text that it is about.
 std::string answer_lines(const Report& report, OptionNames option_names) {
-  const ReportAnswer answer = report_answer(report);
-  std::string out = "# " + markdown_escaped(answer.headline) + "\n";
+  const std::vector<std::string> sentences = answer_sentences(report);
+  std::string out = "# " + markdown_escaped(sentences.front()) + "\n";
   if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
   if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
   const auto paragraph = [&out](const std::string& text) { out += "\n" + markdown_escaped(text) + "\n"; };
-  if (answer.method) {
-    const AnswerRow row = answer_row(report, *answer.method);
-    if (!row.values.empty()) paragraph(top_tokens_line(report, row));
-  }
-  if (const ReportCheck* const check = answer_check(report)) paragraph(internal::drops_line(report, *check));
-  for (const AnswerVerdict& verdict : answer.verdicts) paragraph(verdict.text);
+  std::for_each(sentences.begin() + 1, sentences.end(), paragraph);
   for (const Note& note : report.notes) {
     if (note.code == NoteCode::kNotTheAnswer) paragraph(note_text(note, option_names));
   }

@@ -216,7 +216,9 @@ class Report(Tabular):
         """The model's predictions from the same run."""
         return [
             Prediction(
-                one["kind"], one.get("position"), [(choice["label"], choice["probability"]) for choice in one["choices"]]
+                one["kind"],
+                one.get("position"),
+                [(choice["label"], choice["probability"]) for choice in one["choices"]],
             )
             for one in json.loads(self._core.predictions_json())
         ]
@@ -241,7 +243,9 @@ class Report(Tabular):
         if known is None:
             return None
         tokens = {
-            one["token"]: CheckedToken(one["drop"], one["spread"], [Replacement(**each) for each in one["replacements"]])
+            one["token"]: CheckedToken(
+                one["drop"], one["spread"], [Replacement(**each) for each in one["replacements"]]
+            )
             for one in known["tokens"]
         }
         maps = {

@@ -1,5 +1,6 @@
 #include "python/binding/report.h"
 
+#include <fmt/format.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -26,7 +27,6 @@
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_arrays.h"
-#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
@@ -88,15 +88,7 @@ std::optional<SaidTarget> target_of(const Report& report) {
 }
 
 nb::str answer_lines(const Report& report) {
-  const ReportAnswer answer = report_answer(report);
-  std::string lines = answer.headline;
-  if (answer.method) {
-    const AnswerRow row = answer_row(report, *answer.method);
-    if (!row.values.empty()) lines += '\n' + top_tokens_line(report, row);
-  }
-  if (const ReportCheck* const check = answer_check(report)) lines += '\n' + internal::drops_line(report, *check);
-  for (const AnswerVerdict& verdict : answer.verdicts) lines += '\n' + verdict.text;
-  return text_of(lines);
+  return text_of(fmt::format("{}", fmt::join(answer_sentences(report), "\n")));
 }
 
 }  // namespace

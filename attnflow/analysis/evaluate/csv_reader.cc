@@ -37,6 +37,23 @@ std::string check_utf8_text(std::string content, const std::string& name) {
   return content;
 }
 
+std::size_t each_line(std::string_view content,
+                      const std::function<void(std::size_t line, std::string_view text)>& body) {
+  std::size_t blank = 0;
+  for (std::size_t line = 1; !content.empty(); ++line) {
+    const std::size_t end = content.find('\n');
+    std::string_view text = content.substr(0, end);
+    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
+    if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+    if (is_blank(text)) {
+      ++blank;
+    } else {
+      body(line, text);
+    }
+  }
+  return blank;
+}
+
 CsvRow CsvReader::next() {
   CsvRow row{line_, {""}};
   while (at_ < content_.size()) {

@@ -17,6 +17,10 @@ std::string read_utf8_text(const std::filesystem::path& path);
 // The same for content that was read from `name`.
 std::string check_utf8_text(std::string content, const std::string& name);
 
+// Calls body(line, text) for every line that is not blank, numbered from 1, and returns how many are.
+std::size_t each_line(std::string_view content,
+                      const std::function<void(std::size_t line, std::string_view text)>& body);
+
 struct CsvRow {
   std::size_t line = 0;  // where it starts, from 1
   std::vector<std::string> cells;

@@ -44,7 +44,8 @@ class Reader {
 
   SampleFile read(std::string_view extension) {
     if (extension == ".txt") {
-      each_line([&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); });
+      const auto body = [&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); };
+      file_.empty_lines = each_line(content_, body);
     } else if (extension == ".tsv") {
       read_tsv();
     } else if (extension == ".csv") {
@@ -64,27 +65,10 @@ class Reader {
     throw internal::file_error("{}, line {}: {}", name_, line, what);
   }
 
-  // Calls body(line, text) for every nonempty line, and counts the others.
-  template <typename Body>
-  void each_line(const Body& body) {
-    std::string_view rest = content_;
-    for (std::size_t line = 1; !rest.empty(); ++line) {
-      const std::size_t end = rest.find('\n');
-      std::string_view text = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-      if (is_blank(text)) {
-        ++file_.empty_lines;
-      } else {
-        body(line, text);
-      }
-    }
-  }
-
   void read_tsv() {
     std::optional<Columns> named;
     std::size_t width = 0;
-    each_line([&](std::size_t line, std::string_view text) {
+    file_.empty_lines = each_line(content_, [&](std::size_t line, std::string_view text) {
       Row row{line, {}};
       while (true) {
         const std::size_t tab = text.find('\t');
@@ -128,7 +112,7 @@ class Reader {
   }
 
   void read_json_lines() {
-    each_line([&](std::size_t line, std::string_view text) {
+    file_.empty_lines = each_line(content_, [&](std::size_t line, std::string_view text) {
       const auto json = nlohmann::json::parse(text, nullptr, false);
       if (!json.is_object()) fail(line, "expected a JSON object such as {\"text\": \"...\", \"label\": 1}");
       Row row{line, {}};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_output.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
