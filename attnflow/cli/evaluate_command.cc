@@ -14,16 +14,13 @@
 #include "attnflow/analysis/evaluate/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
-#include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/console.h"
-#include "attnflow/cli/messages.h"
+#include "attnflow/cli/evaluation_arguments.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/model/model_files.h"
@@ -32,15 +29,10 @@
 namespace attnflow {
 namespace {
 
-struct EvaluateArguments {
+struct EvaluateArguments : EvaluationArguments {
   std::optional<std::string> model;
   std::vector<std::string> data;
-  std::vector<std::string> outputs;
-  std::vector<std::string> mixings = {"attention"};
   std::string device = "cpu";
-  bool allow_unused_weights = false;
-  bool json = false;
-  ReadSettings read_settings;
   CorrelationOptions options;
 };
 
@@ -81,10 +73,7 @@ Samples read_agreement(const EvaluateArguments& arguments, const Folder& folder,
 
 void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   CorrelationOptions& options = arguments.options;
-  arguments.read_settings(options.settings);
-  options.mixings = parse_mixings(arguments.mixings);
-  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  writes_to_standard_output(arguments.outputs, arguments.json);
+  arguments.read(options);
   refuse_if(options.keep_samples && arguments.outputs.empty() && !arguments.json,
             "--per-sample requires -o FILE.json or --json");
   validate_options(options);
@@ -109,15 +98,7 @@ void run_evaluate(const std::string& task, EvaluateArguments& arguments) {
   report.task = task;
   report.notes.insert(report.notes.begin(), samples.notes.begin(), samples.notes.end());
 
-  for (const std::string& output : arguments.outputs) write_correlations(output, report);
-  if (arguments.json) {
-    fmt::print(console().out, "{}", correlations_json(report));
-  } else if (arguments.outputs.empty()) {
-    fmt::print(console().out, "{}", correlations_table(report, terminal_width().value_or(kUsualWidth)));
-  } else {
-    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_written(output);
-  }
+  arguments.put(report);
   phases.print();
 }
 
@@ -129,8 +110,7 @@ void add_common(CLI::App* command, EvaluateArguments& arguments) {
                    "Folder of a Hugging Face classifier, or a built-in model ('attnflow model' lists them). Default: "
                    "the first built-in text model")
       ->type_name("DIR|NAME");
-  add_outputs(command, arguments.outputs, ".md .json .csv", "print tables");
-  command->add_flag("--json", arguments.json, "Print the JSON on standard output");
+  arguments.add_outputs_to(command);
   command->add_flag("--per-sample", options.keep_samples,
                     "Include every sample in the JSON: its tokens, scores, relevance and correlations");
 

@@ -9,41 +9,30 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
-#include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/console.h"
-#include "attnflow/cli/messages.h"
+#include "attnflow/cli/evaluation_arguments.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 
 namespace attnflow {
 namespace {
 
-struct EvidenceArguments {
+struct EvidenceArguments : EvaluationArguments {
   std::string model;
   std::string data;
-  std::vector<std::string> outputs;
   std::string flow_layers;
-  std::vector<std::string> mixings = {"attention"};
-  bool json = false;
-  bool allow_unused_weights = false;
-  ReadSettings read_settings;
   EvidenceOptions options;
 };
 
 void run_evidence(EvidenceArguments& arguments) {
   EvidenceOptions& options = arguments.options;
-  arguments.read_settings(options.settings);
   options.flow_layers = parse_layers(arguments.flow_layers);
-  options.mixings = parse_mixings(arguments.mixings);
-  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  writes_to_standard_output(arguments.outputs, arguments.json);
+  arguments.read(options);
   const std::vector<EvidenceSample> samples = read_evidence(arguments.data);
   const LoadedText model =
       load_text_model(open_model(arguments.model, {arguments.allow_unused_weights}), {.threads = options.threads});
@@ -53,15 +42,7 @@ void run_evidence(EvidenceArguments& arguments) {
   EvidenceReport report = evaluate_evidence(*model.model, model.codec(), samples, options);
   bar.finish();
   report.file = std::filesystem::path(arguments.data).filename().string();
-  for (const std::string& output : arguments.outputs) write_evidence(output, report);
-  if (arguments.json) {
-    fmt::print(console().out, "{}", evidence_json(report));
-  } else if (arguments.outputs.empty()) {
-    fmt::print(console().out, "{}", evidence_table(report, terminal_width().value_or(kUsualWidth)));
-  } else {
-    for (const std::string& note : note_texts(report.notes)) print_message("note: " + note);
-    for (const std::string& output : arguments.outputs) print_written(output);
-  }
+  arguments.put(report);
 }
 
 }  // namespace
@@ -83,8 +64,7 @@ void add_evidence_task(CLI::App& evaluate) {
                    "column names plus target)")
       ->required()
       ->type_name("FILE.csv");
-  add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
-  task->add_flag("--json", arguments->json, "Print the JSON on standard output");
+  arguments->add_outputs_to(task);
   add_whole_number(task, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
   add_whole_number(task, "--seed", options.seed, "Random seed for sampling and resampling");
   task->add_option("--begin", options.begin, "Text to prepend to every prefix, such as '<|im_start|>'");

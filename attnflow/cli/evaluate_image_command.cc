@@ -11,15 +11,12 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_image.h"
-#include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"
 #include "attnflow/cli/commands.h"
 #include "attnflow/cli/common_options.h"
-#include "attnflow/cli/console.h"
-#include "attnflow/cli/messages.h"
+#include "attnflow/cli/evaluation_arguments.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
 #include "attnflow/image/fashion_mnist.h"
@@ -27,18 +24,13 @@
 namespace attnflow {
 namespace {
 
-struct ImageEvaluationArguments {
+struct ImageEvaluationArguments : EvaluationArguments {
   std::optional<std::string> model;
   std::string data;
-  std::vector<std::string> outputs;
-  std::vector<std::string> mixings;
   std::vector<std::string> scores;
   std::string blank = "mean";
   std::string scored = "predicted";
-  bool json = false;
-  bool allow_unused_weights = false;
   std::size_t max_megapixels = 64;
-  ReadSettings read_settings;
   ImageEvaluationOptions options;
 };
 
@@ -63,10 +55,7 @@ PictureSet read_pictures(const std::string& data, const ModelInfo& info, const P
 
 void run_image_evaluation(ImageEvaluationArguments& arguments) {
   ImageEvaluationOptions& options = arguments.options;
-  arguments.read_settings(options.settings);
-  options.mixings = parse_mixings(arguments.mixings);
-  for (const std::string& output : arguments.outputs) check_evaluation_output(output);
-  writes_to_standard_output(arguments.outputs, arguments.json);
+  arguments.read(options);
   constexpr std::array kBlanks = {PictureBlank::kMean, PictureBlank::kBlack, PictureBlank::kNeighbors};
   options.blank = kBlanks.at(index_of_choice("--blank", {"mean", "black", "neighbors"}, arguments.blank));
   for (const std::string& score : arguments.scores) index_of_choice("--scores", {"check"}, score);
@@ -82,14 +71,7 @@ void run_image_evaluation(ImageEvaluationArguments& arguments) {
   options.resampling.seed = options.seed;
   const ImageEvaluationReport report = evaluate_image(model, pictures, options);
   bar.finish();
-  for (const std::string& output : arguments.outputs) write_image_evaluation(output, report);
-  if (arguments.json) {
-    fmt::print(console().out, "{}", image_evaluation_json(report));
-  } else if (arguments.outputs.empty()) {
-    fmt::print(console().out, "{}", image_evaluation_table(report, terminal_width().value_or(kUsualWidth)));
-  } else {
-    for (const std::string& output : arguments.outputs) print_written(output);
-  }
+  arguments.put(report);
 }
 
 }  // namespace
@@ -106,8 +88,7 @@ void add_image_evaluation_task(CLI::App& evaluate) {
                    "List of images (file TAB class on each line), or a folder with the Fashion-MNIST files")
       ->required()
       ->type_name("FILE|DIR");
-  add_outputs(task, arguments->outputs, ".md .json .csv", "print a table");
-  task->add_flag("--json", arguments->json, "Print the JSON on standard output");
+  arguments->add_outputs_to(task);
   add_whole_number(task, "--samples", options.samples, "Maximum number of samples (random subset); 0: all");
   add_whole_number(task, "--seed", options.seed, "Random seed (sampling, ties, random orders, bootstrap)");
   task->add_option("--max-megapixels", arguments->max_megapixels, "Reject images with more megapixels (2^20 pixels)")

@@ -28,6 +28,7 @@
 #include "attnflow/text/tokenizer.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/lists.h"
+#include "attnflow/words/text_table.h"
 
 namespace attnflow {
 namespace {
@@ -67,27 +68,23 @@ std::string size_of(const BuiltinModel& model) {
 }
 
 void list_models() {
-  std::vector<std::vector<std::string>> rows = {{"name", "size", "license", "description"}};
+  internal::TextTable table;
+  for (const char* const title : {"name", "size", "license", "description"}) {
+    table.columns.push_back({title, internal::Align::kLeft});
+  }
   std::string text_model;
   std::string image_model;
   for (const BuiltinModel& model : builtin_models()) {
     std::string& first = ModelFiles(model.folder()).info().image ? image_model : text_model;
     if (first.empty()) first = model.name;
     const ModelCard card = read_model_card(model.folder()).value_or(ModelCard{});
-    rows.push_back({model.name, size_of(model), card.licence, card.summary});
+    table.rows.push_back({model.name, size_of(model), card.licence, card.summary});
   }
-  if (rows.size() == 1) {
+  if (table.rows.empty()) {
     print_message("note: this program has no built-in models; 'attnflow model DIR' describes a model in a folder");
     return;
   }
-  std::vector<std::size_t> widths(rows[0].size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c + 1 < row.size(); ++c) fmt::print(console().out, "{:<{}}  ", row[c], widths[c]);
-    fmt::print(console().out, "{}\n", row.back());
-  }
+  fmt::print(console().out, "{}", internal::terminal_text(table));
   if (!text_model.empty()) print_message(fmt::format("note: explain uses {} when no --model is given", text_model));
   if (!image_model.empty()) print_message(fmt::format("note: image uses {} when no --model is given", image_model));
 }

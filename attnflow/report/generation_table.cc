@@ -1,6 +1,7 @@
 // Tables of a generation: per token its probability, the prompt's share of its dependence and the prompt tokens that it
-// depends on most, by the leading method, in the usual layers; then one table per method
-// outside the graph.
+// depends on most, by the leading method, in the usual layers; then one table per method outside the graph.
+#include "attnflow/report/generation_table.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +12,9 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/report/report_ranking.h"
-#include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
+#include "attnflow/words/text_table.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow::internal {
@@ -212,19 +213,22 @@ std::string generation_markdown_table(const Report& report, OptionNames option_n
                     "\n\n";
   for (const Content& content : contents) {
     if (&content != &contents.front()) out += "\n";
-    out += content.title + "\n\n";
-    out += fmt::format("| | token | probability |{} depends most on |\n| ---: | --- | ---: |{} --- |\n",
-                       content.has_share ? " share of the prompt |" : "", content.has_share ? " ---: |" : "");
+    TextTable table{{{""}, {"token", Align::kLeft}, {"probability"}}};
+    if (content.has_share) table.columns.push_back({"share of the prompt"});
+    table.columns.push_back({"depends most on", Align::kLeft});
     for (const Line& line : content.lines) {
       std::string ranked;
       for (const RankedToken& token : line.ranking) {
         if (token.sink) break;
-        ranked += fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ",
-                              markdown_escaped(display_text(report.input, token.token)), token.value);
+        ranked += fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ", display_text(report.input, token.token),
+                              token.value);
       }
-      out += fmt::format("| {} | {} | {:.3f} |{} {} |\n", line.number, markdown_escaped(line.token), line.probability,
-                         content.has_share ? fmt::format(" {:.3f} |", line.prompt_share) : "", ranked);
+      std::vector<std::string>& cells = table.rows.emplace_back();
+      cells = {std::to_string(line.number), line.token, fmt::format("{:.3f}", line.probability)};
+      if (content.has_share) cells.push_back(fmt::format("{:.3f}", line.prompt_share));
+      cells.push_back(std::move(ranked));
     }
+    out += content.title + "\n\n" + markdown_text(table);
   }
   for (const std::string& line : closing_lines(report, contents, option_names)) {
     out += "\n" + markdown_escaped(line) + "\n";

@@ -337,6 +337,18 @@ ReportAnswer report_answer(const Report& report, std::optional<Method> map) {
   return answer;
 }
 
+std::vector<std::string> answer_sentences(const Report& report) {
+  const ReportAnswer answer = report_answer(report);
+  std::vector<std::string> sentences = {answer.headline};
+  if (answer.method) {
+    const AnswerRow row = answer_row(report, *answer.method);
+    if (!row.values.empty()) sentences.push_back(top_tokens_line(report, row));
+  }
+  if (const ReportCheck* const check = answer_check(report)) sentences.push_back(internal::drops_line(report, *check));
+  for (const AnswerVerdict& verdict : answer.verdicts) sentences.push_back(verdict.text);
+  return sentences;
+}
+
 std::vector<std::string> note_paragraphs(const Report& report, OptionNames names) {
   std::vector<std::string> paragraphs = note_texts(report.notes, names);
   const ReportAnswer answer = report_answer(report);

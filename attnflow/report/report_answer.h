@@ -81,6 +81,8 @@ const ReportCheck* answer_check(const Report& report);
 // Whether something is predicted at the output token, so that the answer is about a prediction.
 bool answers_prediction(const Report& report);
 
+// The answer for output without pictures: the headline, the best map's top tokens, the check's drops, the verdicts.
+std::vector<std::string> answer_sentences(const Report& report);
 // All notes for output without a table, after the check and the verdicts as one paragraph.
 std::vector<std::string> note_paragraphs(const Report& report, OptionNames names = OptionNames::kShell);
 

@@ -33,9 +33,10 @@ void append_field(std::string& out, std::string_view name, const Json& value) {
   append_escaped(out, value.dump());
 }
 
-Json settings_json(const Settings& settings) {
+Json settings_json(const Settings& settings, unsigned uses) {
   Json json = Json::object();
   for (const SettingOption& option : setting_options()) {
+    if (!option.is_for(uses)) continue;
     json[option.name] = std::visit([](const auto& value) { return json_of(value); }, option.get(settings));
   }
   return json;

@@ -24,7 +24,8 @@ inline std::string valid_utf8(std::string_view text) { return repair_utf8(text, 
 // Appends `"name": value` to the open object `out`, escaped for a <script> element.
 void append_field(std::string& out, std::string_view name, const Json& value);
 
-Json settings_json(const Settings& settings);
+// The options that any of `uses` takes.
+Json settings_json(const Settings& settings, unsigned uses = ~0U);
 // As in documents of evaluations.
 Json named_model_json(const ReportModel& model);
 

@@ -6,19 +6,21 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/generation_table.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
 #include "attnflow/report/report_table.h"
-#include "attnflow/report/report_text.h"
-#include "attnflow/words/numbers.h"
+#include "attnflow/words/text_table.h"
 
 namespace attnflow {
 namespace {
 
+using internal::Align;
 using internal::markdown_escaped;
+using internal::TextTable;
 
 void append_ranking(std::string& out, const Report& report, std::vector<Method> methods, std::size_t output_token,
                     std::size_t layer) {
@@ -32,34 +34,30 @@ void append_ranking(std::string& out, const Report& report, std::vector<Method> 
   std::vector<std::vector<RankedToken>> columns;
   std::vector<RankedToken> all;
   std::size_t rows = 0;
-  std::string header = "| rank |";
-  std::string rule = "| ---: |";
+  TextTable table{{{"rank"}}};
   for (const Method method : methods) {
     columns.push_back(rank_input_tokens(report, method, output_token, {layer}));
     all.insert(all.end(), columns.back().begin(), columns.back().end());
     rows = std::max(rows, columns.back().size());
-    header += fmt::format(" position | {} | value |", markdown_escaped(method_title(report, method, layer)));
-    rule += " ---: | :--- | ---: |";
+    table.columns.insert(table.columns.end(),
+                         {{"position"}, {method_title(report, method, layer), Align::kLeft}, {"value"}});
   }
-  out += header + "\n" + rule + "\n";
   for (std::size_t row = 0; row < rows; ++row) {
-    out += fmt::format("| {} |", row + 1);
+    std::vector<std::string>& cells = table.rows.emplace_back(std::vector{std::to_string(row + 1)});
     for (const std::vector<RankedToken>& column : columns) {
       if (row >= column.size()) {
-        out += "  |  |  |";
+        cells.insert(cells.end(), 3, "");
         continue;
       }
       const RankedToken& token = column[row];
-      out += fmt::format(" {} | {}{} | {}{:.6g}{} |", token.token,
-                         markdown_escaped(display_text(report.input, token.token)),
-                         token.sink      ? " ^"
-                         : token.special ? " \\*"
-                         : token.unknown ? " ?"
-                                         : "",
-                         token.tied ? "= " : "", token.value, token.degenerate != 0 ? "\u00B0" : "");
+      const char* const mark = token.sink ? " ^" : token.special ? " *" : token.unknown ? " ?" : "";
+      cells.push_back(std::to_string(token.token));
+      cells.push_back(display_text(report.input, token.token) + mark);
+      cells.push_back(
+          fmt::format("{}{:.6g}{}", token.tied ? "= " : "", token.value, token.degenerate != 0 ? "\u00B0" : ""));
     }
-    out += "\n";
   }
+  out += internal::markdown_text(table);
   const std::string legend = marks_legend(all, "\\*", "row", "\u00B0");
   if (!legend.empty()) out += "\n" + legend + "\n";
 }
@@ -68,45 +66,19 @@ void append_referents(std::string& out, const Report& report) {
   out += "\n## " + markdown_escaped(internal::referents_title(report, "\u2026")) + "\n\n";
   const std::string candidates = internal::candidate_shares_line(report);
   if (!candidates.empty()) out += markdown_escaped(candidates) + "\n\n";
-  const std::vector<std::string> names = internal::referent_names(report);
-  const std::vector<internal::ReferentWeights> weights = internal::referent_weights(report, report.output_token);
-  std::string header = "| layer |";
-  std::string rule = "| ---: |";
-  for (const internal::ReferentWeights& method : weights) {
-    for (const std::string& name : names) {
-      header += fmt::format(" {}: {} | share |", to_text(method.method), markdown_escaped(name));
-      rule += " ---: | ---: |";
-    }
-  }
-  out += header + "\n" + rule + "\n";
-  bool degenerate = false;
-  for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
-    out += fmt::format("| {} |", report.settings.layers[layer]);
-    for (const internal::ReferentWeights& method : weights) {
-      for (const internal::ReferentWeight& weight : method.layers[layer]) {
-        degenerate = degenerate || weight.degenerate != 0;
-        out += fmt::format(" {:.6g}{} | {} |", weight.value, weight.degenerate != 0 ? "\u00B0" : "",
-                           weight.share ? internal::percent(*weight.share, 1) : std::string("-"));
-      }
-    }
-    out += "\n";
-  }
-  if (degenerate) out += "\n\u00B0 set by the first or last layer alone\n";
+  const internal::ReferentMarks marks{"\u2026", "\u00B0"};
+  out += internal::markdown_text(internal::referent_table(report, marks)) + "\n" +
+         internal::referents_legend(report, marks) + "\n";
 }
 
 // The answer, and the text that it is about.
 std::string answer_lines(const Report& report, OptionNames option_names) {
-  const ReportAnswer answer = report_answer(report);
-  std::string out = "# " + markdown_escaped(answer.headline) + "\n";
+  const std::vector<std::string> sentences = answer_sentences(report);
+  std::string out = "# " + markdown_escaped(sentences.front()) + "\n";
   if (!report.input.text.empty()) out += "\n> " + internal::markdown_escaped_line(report.input.text) + "\n";
   if (!report.input.text_pair.empty()) out += ">\n> " + internal::markdown_escaped_line(report.input.text_pair) + "\n";
   const auto paragraph = [&out](const std::string& text) { out += "\n" + markdown_escaped(text) + "\n"; };
-  if (answer.method) {
-    const AnswerRow row = answer_row(report, *answer.method);
-    if (!row.values.empty()) paragraph(top_tokens_line(report, row));
-  }
-  if (const ReportCheck* const check = answer_check(report)) paragraph(internal::drops_line(report, *check));
-  for (const AnswerVerdict& verdict : answer.verdicts) paragraph(verdict.text);
+  std::for_each(sentences.begin() + 1, sentences.end(), paragraph);
   for (const Note& note : report.notes) {
     if (note.code == NoteCode::kNotTheAnswer) paragraph(note_text(note, option_names));
   }
@@ -117,13 +89,16 @@ std::string answer_lines(const Report& report, OptionNames option_names) {
 void append_check(std::string& out, const Report& report) {
   const internal::CheckWords words = internal::check_words(report);
   if (words.rows.empty()) return;
-  out += "\n## " + markdown_escaped(words.summary) +
-         "\n\n| map | ranks first | falls by | top token | order |\n| --- | --- | ---: | --- | --- |\n";
+  TextTable table{{{"map", Align::kLeft},
+                   {"ranks first", Align::kLeft},
+                   {"falls by"},
+                   {"top token", Align::kLeft},
+                   {"order", Align::kLeft}}};
   for (const internal::CheckRow& row : words.rows) {
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", row.map, markdown_escaped(row.token), row.drop,
-                       markdown_escaped(row.top), row.order);
+    table.rows.push_back({row.map, row.token, row.drop, row.top, row.order});
   }
-  out += "\n" + markdown_escaped(words.key) + "\n";
+  out += "\n## " + markdown_escaped(words.summary) + "\n\n" + internal::markdown_text(table) + "\n" +
+         markdown_escaped(words.key) + "\n";
 }
 
 }  // namespace

@@ -7,70 +7,11 @@
 
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
-#include "attnflow/words/wrap.h"
 
 namespace attnflow::internal {
 namespace {
 
-constexpr std::size_t kReferentGap = 2;  // cells between the layer, and between methods
-constexpr std::size_t kShareCells = 4;   // "100%"
 constexpr std::size_t kLongestName = 24;
-
-std::string share_text(const std::optional<double>& share) { return share ? percent(*share) : std::string("-"); }
-
-struct Panel {
-  const ReferentWeights* weights = nullptr;
-  std::size_t first = 0;  // referents [first, end)
-  std::size_t end = 0;
-  std::size_t cell = 0;  // cells of one column: value, mark, share
-  std::vector<std::vector<std::string>> values;
-  std::size_t width() const { return (end - first) * (cell + 1) - 1; }
-};
-
-// Four decimals if they show something, else two significant digits; the same for all of a method's values.
-std::string format_value(double value, double largest) {
-  if (!std::isfinite(value)) return "-";
-  if (largest >= 1000.0 || (largest > 0.0 && largest < 0.001)) return fmt::format("{:.1e}", value);
-  return fmt::format("{:.{}f}", value, largest >= 10.0 ? 2 : 4);
-}
-
-std::vector<std::vector<std::string>> format_values(const ReferentWeights& weights) {
-  double largest = 0.0;
-  for (const auto& layer : weights.layers) {
-    for (const ReferentWeight& weight : layer) {
-      if (std::isfinite(weight.value)) largest = std::max(largest, weight.value);
-    }
-  }
-  std::vector<std::vector<std::string>> texts;
-  for (const auto& layer : weights.layers) {
-    texts.emplace_back();
-    for (const ReferentWeight& weight : layer) texts.back().push_back(format_value(weight.value, largest));
-  }
-  return texts;
-}
-
-std::string right(const std::string& text, std::size_t cells) {
-  return std::string(cells - std::min(cells, display_width(text)), ' ') + text;
-}
-
-// Splits methods that are wider than `width`.
-std::vector<Panel> make_panels(const std::vector<ReferentWeights>& weights, std::size_t width) {
-  std::vector<Panel> panels;
-  for (const ReferentWeights& method : weights) {
-    const auto values = format_values(method);
-    std::size_t value_cells = 6;
-    for (const auto& layer : values) {
-      for (const std::string& text : layer) value_cells = std::max(value_cells, text.size());
-    }
-    const std::size_t cell = value_cells + 1 + kShareCells;
-    const std::size_t most = std::max<std::size_t>(1, (width + 1) / (cell + 1));
-    const std::size_t referents = method.layers.empty() ? 0 : method.layers.front().size();
-    for (std::size_t first = 0; first < referents; first += most) {
-      panels.push_back({&method, first, std::min(referents, first + most), cell, values});
-    }
-  }
-  return panels;
-}
 
 }  // namespace
 
@@ -159,59 +100,36 @@ std::string candidate_shares_line(const Report& report) {
   return line;
 }
 
-std::vector<std::string> referent_lines(const Report& report, std::size_t width, const ReferentMarks& marks) {
-  const std::vector<ReferentWeights> weights = referent_weights(report, report.output_token);
+TextTable referent_table(const Report& report, const ReferentMarks& marks) {
+  TextTable table{{{"layer"}}};
+  for (const std::size_t layer : report.settings.layers) table.rows.push_back({std::to_string(layer)});
   const std::vector<std::string> names = referent_names(report);
-  constexpr std::string_view kLayer = "layer";
-  const std::size_t room = std::max<std::size_t>(width, 40) - kLayer.size() - kReferentGap;
-  const std::vector<Panel> panels = make_panels(weights, room);
-  std::vector<std::string> lines;
-  for (std::size_t first = 0; first < panels.size();) {
-    std::size_t end = first;
-    std::size_t used = 0;
-    while (end < panels.size() && (end == first || used + kReferentGap + panels[end].width() <= room)) {
-      used += (end == first ? 0 : kReferentGap) + panels[end].width();
-      ++end;
-    }
-    if (first != 0) lines.emplace_back();
-    const auto line_of = [&](std::string line, auto&& part) {
-      for (std::size_t p = first; p < end; ++p) {
-        line += std::string(kReferentGap, ' ');
-        line += part(panels[p]);
+  for (const ReferentWeights& method : referent_weights(report, report.output_token)) {
+    for (std::size_t r = 0; r < names.size(); ++r) {
+      const std::string name = isolated(shorten(names[r], kLongestName, marks.ellipsis));
+      table.columns.push_back({fmt::format("{}: {}", to_text(method.method), name)});
+      for (std::size_t layer = 0; layer < method.layers.size(); ++layer) {
+        const ReferentWeight& weight = method.layers[layer][r];
+        table.rows[layer].push_back(
+            !std::isfinite(weight.value)
+                ? "-"
+                : fmt::format("{:#.4g}{}{}", weight.value, weight.degenerate != 0 ? marks.degenerate : "",
+                              weight.share ? fmt::format(" ({})", percent(*weight.share, 1)) : ""));
       }
-      return without_trailing_spaces(line);
-    };
-    // Repeats the method's name over each continued panel.
-    lines.push_back(line_of(std::string(kLayer.size(), ' '), [&](const Panel& panel) {
-      const std::string title = shorten(to_text(panel.weights->method), panel.width(), marks.ellipsis);
-      return title + std::string(panel.width() - display_width(title), ' ');
-    }));
-    lines.push_back(line_of(std::string(kLayer), [&](const Panel& panel) {
-      std::string text;
-      for (std::size_t r = panel.first; r < panel.end; ++r) {
-        if (r != panel.first) text += ' ';
-        const std::string name = shorten(names[r], panel.cell, marks.ellipsis);
-        text += std::string(panel.cell - display_width(name), ' ') + fit_to_cells(name, display_width(name), "");
-      }
-      return text;
-    }));
-    for (std::size_t layer = 0; layer < report.settings.layers.size(); ++layer) {
-      lines.push_back(
-          line_of(right(fmt::format("{}", report.settings.layers[layer]), kLayer.size()), [&](const Panel& panel) {
-            std::string text;
-            for (std::size_t r = panel.first; r < panel.end; ++r) {
-              const ReferentWeight& weight = panel.weights->layers[layer][r];
-              if (r != panel.first) text += ' ';
-              text += right(panel.values[layer][r], panel.cell - 1 - kShareCells);
-              text += weight.degenerate != 0 ? std::string(marks.degenerate) : " ";
-              text += right(share_text(weight.share), kShareCells);
-            }
-            return text;
-          }));
     }
-    first = end;
   }
-  return lines;
+  return table;
+}
+
+std::string referents_legend(const Report& report, const ReferentMarks& marks) {
+  bool degenerate = false;
+  for (const ReferentWeights& method : referent_weights(report, report.output_token)) {
+    for (const auto& layer : method.layers) {
+      for (const ReferentWeight& weight : layer) degenerate = degenerate || weight.degenerate != 0;
+    }
+  }
+  return "each weight with its share of the sum over the referents" +
+         (degenerate ? fmt::format("; {} set by the first or last layer alone", marks.degenerate) : "");
 }
 
 }  // namespace attnflow::internal

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "attnflow/report/report.h"
+#include "attnflow/words/text_table.h"
 
 namespace attnflow::internal {
 
@@ -58,9 +59,10 @@ struct ReferentMarks {
   std::string_view degenerate;  // one cell wide
 };
 
-// The weights of report.output_token for a terminal: a line per layer of settings.layers with the weight and share in
-// percent ("-" if none) for each method and referent. Methods stand side by side if `width` cells (at least 40) allow,
-// else below each other. Lines are clean (display_width.h) and at most `width` cells wide; empty ones separate parts.
-std::vector<std::string> referent_lines(const Report& report, std::size_t width, const ReferentMarks& marks);
+// The weights of report.output_token: a row for each of settings.layers, a column for each method and referent, with
+// the share in percent, if any.
+TextTable referent_table(const Report& report, const ReferentMarks& marks);
+// What its cells are, in a line.
+std::string referents_legend(const Report& report, const ReferentMarks& marks);
 
 }  // namespace attnflow::internal

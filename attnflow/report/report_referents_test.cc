@@ -102,12 +102,13 @@ TEST(ReferentTable, TerminalAndMarkdownShowEveryLayer) {
   test::expect_parts(
       table, {"Weights of \"cats\" (position 2) on the referents\n", "Among the candidates: his 75.0%, her 25.0%\n"});
   // raw in layer 1 from token 2: 0.2 + 0.02 and 0.3 + 0.02.
-  test::expect_parts(table,
-                     {"\n    1  0.2200  41% 0.3200  59%  0.1100  41% 0.1600  59%", "\n    2  1.2200  48% 1.3200  52%"});
+  test::expect_parts(
+      table, {"layer        raw: The       raw: cats    rollout: The   rollout: cats",
+              "\n    1  0.2200 (40.7%)  0.3200 (59.3%)  0.1100 (40.7%)  0.1600 (59.3%)", "\n    2   1.220 (48.0%)"});
   const std::string markdown = markdown_table(report);
-  test::expect_parts(markdown, {"\n## Weights of \"cats\" (position 2) on the referents\n",
-                                "| layer | raw: The | share | raw: cats | share | rollout: The | share |",
-                                "\n| 1 | 0.22 | 40.7% | 0.32 | 59.3% |"});
+  test::expect_parts(markdown,
+                     {"\n## Weights of \"cats\" (position 2) on the referents\n",
+                      "| layer | raw: The | raw: cats | rollout: The |", "\n| 1 | 0.2200 (40.7%) | 0.3200 (59.3%) |"});
   test::expect_no_parts(terminal_table(test::small_report()), {"referents"});
   test::expect_no_parts(markdown_table(test::small_report()), {"referents"});
 }
@@ -121,7 +122,7 @@ TEST(ReferentTable, FitsAnyWidth) {
                       {"a-very-long-word-without-any-end", {3}}};
   for (std::size_t width = 40; width <= 200; width += 7) {
     std::size_t percents = 0;
-    for (const std::string& line : referent_lines(report, width, {"\u2026", "\u00B0"})) {
+    for (const std::string& line : test::lines_of(terminal_text(referent_table(report, {"\u2026", "\u00B0"}), width))) {
       EXPECT_LE(display_width(line), width) << line;
       percents += static_cast<std::size_t>(std::count(line.begin(), line.end(), '%'));
     }

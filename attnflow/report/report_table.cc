@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/report/generation_table.h"
 #include "attnflow/report/painted_text.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_certificate.h"
 #include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_referents.h"
-#include "attnflow/report/report_text.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/lists.h"
 #include "attnflow/words/wrap.h"
@@ -209,18 +209,9 @@ class TableWriter {
     paragraph(internal::referents_title(report_, marks_.ellipsis), kBold);
     const std::string candidates = internal::candidate_shares_line(report_);
     if (!candidates.empty()) paragraph(candidates);
-    bool degenerate = false;
-    for (const std::string& line : internal::referent_lines(report_, width_, {marks_.ellipsis, marks_.degenerate})) {
-      out_ += line + "\n";
-    }
-    for (const internal::ReferentWeights& method : internal::referent_weights(report_, report_.output_token)) {
-      for (const auto& layer : method.layers) {
-        for (const internal::ReferentWeight& weight : layer) degenerate = degenerate || weight.degenerate != 0;
-      }
-    }
-    paragraph("each weight with its share of the sum over the referents" +
-                  (degenerate ? fmt::format("; {} set by the first or last layer alone", marks_.degenerate) : ""),
-              kDim);
+    const internal::ReferentMarks marks{marks_.ellipsis, marks_.degenerate};
+    out_ += terminal_text(internal::referent_table(report_, marks), width_);
+    paragraph(internal::referents_legend(report_, marks), kDim);
   }
 
   void certify(const ReportCertificate& certificate) {

@@ -411,7 +411,7 @@ TEST(MarkdownTable, SmallReport) {
       "\n"
       "| rank | position | raw, layer 2 | value | position | rollout, layers 1-2 | value | position | flow, layers "
       "1-2 | value |\n"
-      "| ---: | ---: | :--- | ---: | ---: | :--- | ---: | ---: | :--- | ---: |\n"
+      "| ---: | ---: | --- | ---: | ---: | --- | ---: | ---: | --- | ---: |\n"
       "| 1 | 3 | \\[SEP\\] \\* | 1.4 | 3 | \\[SEP\\] \\* | 0.7 | 3 | \\[SEP\\] \\* | 0.35\u00B0 |\n"
       "| 2 | 2 | cats | 1.3 | 2 | cats | 0.65 | 2 | cats | 0.325 |\n"
       "\n"

@@ -6,6 +6,7 @@
 
 #include "attnflow/words/lists.h"
 #include "attnflow/words/numbers.h"
+#include "attnflow/words/text_table.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow::words_test {
@@ -71,6 +72,22 @@ TEST(Wrap, IsolatesWordsThatRunFromRightToLeft) {
   EXPECT_EQ(wrapped_lines("first, '\u05D0\u05D1', lowers", 80), Lines{"first, '\u2068\u05D0\u05D1\u2069', lowers"});
   EXPECT_EQ(wrapped_lines("\u05D0 \u05D1", 80), Lines{"\u2068\u05D0\u2069 \u2068\u05D1\u2069"});
   EXPECT_EQ(wrapped_lines("a-\u05D0b, \u0394", 80), Lines{"a-\u2068\u05D0\u2069b, \u0394"});
+}
+
+TEST(TextTable, ColumnsThatDoNotFitFollowBelow) {
+  TextTable table{{{"by", Align::kLeft}, {"one"}, {"two"}, {"why", Align::kLeft}}};
+  table.rows = {{"flow", "1", "\u00B1.5", "x"}, {"raw", "10000", "", ""}};
+  EXPECT_EQ(terminal_text(table, 80), "by      one  two  why\nflow      1  \u00B1.5  x\nraw   10000\n");
+  EXPECT_EQ(terminal_text(table, 18),
+            "by      one  two\nflow      1  \u00B1.5\nraw   10000\nby    why\nflow  x\nraw\n");
+  EXPECT_EQ(terminal_text(table, 1), terminal_text(table, 11)) << "at least one column beside the first";
+  const TextTable untitled{{{"", Align::kLeft}, {""}}, {{"raw", "1"}}};
+  EXPECT_EQ(terminal_text(untitled, 80), "raw  1\n");
+}
+
+TEST(TextTable, MarkdownEscapesTexts) {
+  const TextTable table{{{"", Align::kLeft}, {"a|b"}}, {{"*x*", ""}}};
+  EXPECT_EQ(markdown_text(table), "| | a\\|b |\n| --- | ---: |\n| \\*x\\* | |\n");
 }
 
 }  // namespace

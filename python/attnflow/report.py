@@ -198,6 +198,11 @@ class Report(Tabular):
         "flow",
     )
 
+    def _document(self) -> dict[str, Any]:
+        """The report document (docs/report-format.md) without its arrays."""
+        found: dict[str, Any] = json.loads(self._core.document())
+        return found
+
     @property
     def attention(self) -> NDArray[np.float32]:
         """[layer, head, query, key], with keep_attention=True."""
@@ -209,7 +214,14 @@ class Report(Tabular):
     @property
     def predictions(self) -> list[Prediction]:
         """The model's predictions from the same run."""
-        return [Prediction(*said) for said in self._core.predictions]
+        return [
+            Prediction(
+                one["kind"],
+                one.get("position"),
+                [(choice["label"], choice["probability"]) for choice in one["choices"]],
+            )
+            for one in json.loads(self._core.predictions_json())
+        ]
 
     @property
     def target(self) -> Target | None:
@@ -220,21 +232,35 @@ class Report(Tabular):
     @property
     def answer(self) -> Answer:
         """What the report says first, on every surface."""
-        headline, method, title, verdicts = self._core.answer
-        return Answer(headline, method, title, [Verdict(*one) for one in verdicts])
+        found = self._document()["answer"]
+        verdicts = [Verdict(**one) for one in found["verdicts"]]
+        return Answer(found["headline"], found.get("method"), found.get("map", ""), verdicts)
 
     @property
     def check(self) -> Check | None:
         """Whether to believe the maps: what the prediction depends on; None if not checked."""
-        known = self._core.check
+        known = self._document().get("check")
         if known is None:
             return None
-        quantity, value, blank, reliability, checked, maps = known
         tokens = {
-            token: CheckedToken(drop, spread, [Replacement(*one) for one in replacements])
-            for token, drop, spread, replacements in checked
+            one["token"]: CheckedToken(
+                one["drop"], one["spread"], [Replacement(**each) for each in one["replacements"]]
+            )
+            for one in known["tokens"]
         }
-        return Check(quantity, value, blank, reliability, tokens, {method: MapCheck(*found) for method, found in maps})
+        maps = {
+            one["method"]: MapCheck(
+                one.get("rank_correlation"),
+                one["compared"],
+                one["first_token"],
+                one.get("decisive_token"),
+                one["level"],
+                one["effect"],
+                one["order"],
+            )
+            for one in known["maps"]
+        }
+        return Check(known["quantity"], known["value"], known["blank"], known.get("reliability"), tokens, maps)
 
     @property
     def scores(self) -> dict[str, NDArray[np.float64]]:
@@ -291,7 +317,7 @@ class Report(Tabular):
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that the values were computed with, by name."""
-        found: dict[str, Any] = json.loads(self._core.settings_json())
+        found: dict[str, Any] = self._document()["settings"]
         return found
 
     @property

@@ -89,10 +89,12 @@ void bind_evaluation(nb::module_& module) {
           nb::kw_only(), nb::arg("mixings"), nb::arg("scores"), nb::arg("flow_layers"), nb::arg("begin"),
           nb::arg("samples"), nb::arg("seed"));
   nb::class_<EvidenceReport>(module, "EvidenceReport")
-      .def("json", evidence_json)
-      .def("csv", evidence_csv)
-      .def("markdown", evidence_markdown)
-      .def("table", evidence_table, nb::arg("width"));
+      .def("json", [](const EvidenceReport& report) { return evaluation_json(report); })
+      .def("csv", [](const EvidenceReport& report) { return evaluation_csv(report); })
+      .def("markdown", [](const EvidenceReport& report) { return evaluation_markdown(report); })
+      .def(
+          "table", [](const EvidenceReport& report, std::size_t width) { return evaluation_table(report, width); },
+          nb::arg("width"));
   module.def("read_evidence", [](const std::string& path) {
     std::vector<GivenSample> samples;
     for (const EvidenceSample& one : read_evidence(path)) {

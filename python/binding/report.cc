@@ -1,5 +1,6 @@
 #include "python/binding/report.h"
 
+#include <fmt/format.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -26,7 +27,6 @@
 #include "attnflow/report/report.h"
 #include "attnflow/report/report_answer.h"
 #include "attnflow/report/report_arrays.h"
-#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json.h"
 #include "attnflow/report/report_json_parts.h"
@@ -75,22 +75,6 @@ auto array_of(const Report& report) {
   return tensor.empty() ? std::nullopt : std::optional(as_numpy(tensor));
 }
 
-// Kind, position, and the choices with their probabilities.
-using SaidChoices = std::vector<std::tuple<nb::str, double>>;
-using SaidPrediction = std::tuple<std::string, std::optional<std::size_t>, SaidChoices>;
-
-std::vector<SaidPrediction> predictions_of(const Report& report) {
-  std::vector<SaidPrediction> all;
-  for (const ReportPrediction& prediction : report.predictions) {
-    SaidChoices choices;
-    for (const ReportChoice& choice : prediction.choices) {
-      choices.emplace_back(text_of(choice.label), choice.probability);
-    }
-    all.emplace_back(prediction.kind, prediction.position, std::move(choices));
-  }
-  return all;
-}
-
 // Kind, label, position, the label compared with, and the value.
 using SaidTarget = std::tuple<std::string, nb::str, std::optional<std::size_t>, std::optional<nb::str>, double>;
 
@@ -103,59 +87,8 @@ std::optional<SaidTarget> target_of(const Report& report) {
   return SaidTarget(target.kind, text_of(target.label), target.position, against, target.value());
 }
 
-// Match Python's classes: MapCheck, CheckedToken and Check.
-using SaidMap = std::tuple<std::optional<double>, std::size_t, std::size_t, std::optional<std::size_t>, std::string,
-                           nb::str, nb::str>;
-using SaidReplacement = std::tuple<nb::str, double, double>;
-using SaidChecked = std::tuple<std::size_t, double, double, std::vector<SaidReplacement>>;
-using SaidCheck = std::tuple<std::string, double, std::string, std::optional<double>, std::vector<SaidChecked>,
-                             std::vector<std::tuple<std::string, SaidMap>>>;
-
-std::optional<SaidCheck> check_of(const Report& report) {
-  if (!report.check) return std::nullopt;
-  const ReportCheck& check = *report.check;
-  SaidCheck said(check.quantity, check.value, check.blank, check.reliability, {}, {});
-  for (const CheckedToken& token : check.tokens) {
-    std::vector<SaidReplacement> replacements;
-    for (const TriedReplacement& one : token.replacements) {
-      replacements.emplace_back(text_of(one.text), one.fit, one.value);
-    }
-    std::get<4>(said).emplace_back(token.token, token.drop, token.spread, std::move(replacements));
-  }
-  for (const MapCheck& map : check.maps) {
-    const internal::MapWords words = internal::map_words(report, check, map);
-    std::get<5>(said).emplace_back(to_text(map.method),
-                                   SaidMap(map.rank_correlation, map.compared, map.first_token, map.decisive_token,
-                                           words.level, text_of(words.effect), text_of(words.order)));
-  }
-  return said;
-}
-
-// Matches Python's classes: Verdict and Answer.
-using SaidVerdict = std::tuple<std::string, std::string, nb::str>;
-using SaidAnswer = std::tuple<nb::str, std::optional<std::string>, std::string, std::vector<SaidVerdict>>;
-
-SaidAnswer answer_of(const Report& report) {
-  const ReportAnswer answer = report_answer(report);
-  SaidAnswer said(text_of(answer.headline), std::nullopt, answer.map, {});
-  if (answer.method) std::get<1>(said) = to_text(*answer.method);
-  for (const AnswerVerdict& verdict : answer.verdicts) {
-    std::get<3>(said).emplace_back(verdict.question, verdict.level, text_of(verdict.text));
-  }
-  return said;
-}
-
-// The answer in a few lines.
 nb::str answer_lines(const Report& report) {
-  const ReportAnswer answer = report_answer(report);
-  std::string lines = answer.headline;
-  if (answer.method) {
-    const AnswerRow row = answer_row(report, *answer.method);
-    if (!row.values.empty()) lines += '\n' + top_tokens_line(report, row);
-  }
-  if (const ReportCheck* const check = answer_check(report)) lines += '\n' + internal::drops_line(report, *check);
-  for (const AnswerVerdict& verdict : answer.verdicts) lines += '\n' + verdict.text;
-  return text_of(lines);
+  return text_of(fmt::format("{}", fmt::join(answer_sentences(report), "\n")));
 }
 
 }  // namespace
@@ -214,10 +147,7 @@ void bind_report(nb::module_& module) {
                      }
                      return all;
                    })
-      .def_prop_ro("predictions", predictions_of)
       .def_prop_ro("target", target_of)
-      .def_prop_ro("check", check_of)
-      .def_prop_ro("answer", answer_of)
       .def("answer_lines", answer_lines)
       .def_prop_ro("special",
                    [](const Report& report) {
@@ -228,7 +158,8 @@ void bind_report(nb::module_& module) {
       .def_prop_ro("notes", [](const Report& report) { return note_texts(report.notes, OptionNames::kPython); })
       .def_prop_ro("name", [](const Report& report) { return report.model.name; })
       .def_prop_ro("causal", [](const Report& report) { return report.model.causal; })
-      .def("settings_json", [](const Report& report) { return internal::settings_json(report.settings).dump(); })
+      .def("predictions_json", [](const Report& report) { return internal::json_of(report.predictions).dump(); })
+      .def("document", [](const Report& report) { return internal::report_head(report) + "}"; })
       .def(
           "table",
           [](const Report& report, std::size_t width, bool color) {

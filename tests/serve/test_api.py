@@ -429,13 +429,14 @@ class ApiTest(ServerTest):
         # One of the scores by hand: the probability of the same word with "key" blanked.
         likeliest = result["target"]["label"]
         blanked = self.server.post("explain", ask | {"blank": [2], "top_k": 1000, "method": "raw"}).json()
-        # Pieces of different spelling may look the same.
+        # Pieces of different spelling may look the same. Texts with a blank run in batches, whose float32 logits may
+        # round otherwise than those of one text.
         changes = [
             abs(result["target"]["probability"] - choice["probability"])
             for choice in blanked["predictions"][0]["choices"]
             if choice["label"] == likeliest
         ]
-        self.assertLess(min(abs(change - score["values"][2]) for change in changes), 1e-7)
+        self.assertLess(min(abs(change - score["values"][2]) for change in changes), 1e-6)
         self.refuse(self.server.post("evaluate", ask | {"text": "the key"}), 400, "bad_request", "mask token")
 
     def test_evaluate_a_decoder(self):

@@ -6,6 +6,7 @@
 
 #include "attnflow/base/format_error.h"
 #include "attnflow/files/atomic_file.h"
+#include "attnflow/files/extension.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
@@ -16,6 +17,8 @@ namespace {
 }
 
 }  // namespace
+
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
 std::string read_utf8_text(const std::filesystem::path& path) {
   return check_utf8_text(read_file(path), path.string());
@@ -32,6 +35,23 @@ std::string check_utf8_text(std::string content, const std::string& name) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (content.compare(0, kByteOrderMark.size(), kByteOrderMark) == 0) content.erase(0, kByteOrderMark.size());
   return content;
+}
+
+std::size_t each_line(std::string_view content,
+                      const std::function<void(std::size_t line, std::string_view text)>& body) {
+  std::size_t blank = 0;
+  for (std::size_t line = 1; !content.empty(); ++line) {
+    const std::size_t end = content.find('\n');
+    std::string_view text = content.substr(0, end);
+    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
+    if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+    if (is_blank(text)) {
+      ++blank;
+    } else {
+      body(line, text);
+    }
+  }
+  return blank;
 }
 
 CsvRow CsvReader::next() {
@@ -69,6 +89,38 @@ CsvRow CsvReader::next() {
     }
   }
   return row;
+}
+
+std::optional<std::size_t> find_column(const std::vector<std::string>& header,
+                                       const std::vector<std::string_view>& names) {
+  for (const std::string_view name : names) {
+    for (std::size_t c = 0; c < header.size(); ++c) {
+      if (internal::lower(header[c]) == name) return c;
+    }
+  }
+  return std::nullopt;
+}
+
+std::size_t each_csv_row(std::string_view content, const std::string& name,
+                         const std::function<void(const CsvRow& row)>& header,
+                         const std::function<void(const CsvRow& row)>& body) {
+  CsvReader reader(content, name);
+  std::size_t blank = 0;
+  std::size_t width = 0;
+  while (!reader.done()) {
+    const CsvRow row = reader.next();
+    if (row.cells.size() == 1 && is_blank(row.cells.front())) {
+      ++blank;
+    } else if (width == 0) {
+      width = row.cells.size();
+      header(row);
+    } else if (row.cells.size() != width) {
+      fail(name, row.line, fmt::format("expected {} columns, as in the header, found {}", width, row.cells.size()));
+    } else {
+      body(row);
+    }
+  }
+  return blank;
 }
 
 }  // namespace attnflow

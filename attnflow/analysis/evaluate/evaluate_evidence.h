@@ -130,12 +130,10 @@ struct EvidenceReport {
 EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const std::vector<EvidenceSample>& samples,
                                  const EvidenceOptions& options);
 
-// As in evaluate_output.h; Markdown and the terminal table show the mean over layers and the last layer.
-std::string evidence_json(const EvidenceReport& report);
-std::string evidence_csv(const EvidenceReport& report);
-std::string evidence_markdown(const EvidenceReport& report);
-// Prose takes lines of at most `width` cells.
-std::string evidence_table(const EvidenceReport& report, std::size_t width = 80);
-void write_evidence(const std::filesystem::path& path, const EvidenceReport& report);
+// The forms of evaluation_file.h. Markdown and the terminal table show the mean over layers and the last layer.
+std::string evaluation_json(const EvidenceReport& report);
+std::string evaluation_csv(const EvidenceReport& report);
+std::string evaluation_markdown(const EvidenceReport& report);
+std::string evaluation_table(const EvidenceReport& report, std::size_t width = 80);
 
 }  // namespace attnflow

@@ -23,6 +23,23 @@ EvidenceOptions options_for(const std::vector<std::string>& methods) {
   return options;
 }
 
+TEST(ReadEvidence, FindsColumnsInAnyCaseAndPassesOverBlankLines) {
+  const test::TempFolder folder;
+  test::put(folder / "a.csv", "Evidence,TEXT,Good\n\nkey,see the key,a\n  \n");
+  const std::vector<EvidenceSample> samples = read_evidence(folder / "a.csv");
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].prefix, "see the key");
+  EXPECT_EQ(samples[0].evidence, "key");
+  EXPECT_EQ(samples[0].good, "a");
+  EXPECT_EQ(samples[0].bad, std::nullopt);
+  test::put(folder / "a.csv", "text,evidence\nsee the key\n");
+  expect_error(ErrorKind::kBadFile, {"a.csv, line 2", "expected 2 columns, as in the header, found 1"},
+               [&] { read_evidence(folder / "a.csv"); });
+  test::put(folder / "a.csv", "text,evidence,bad\nsee,the,key\n");
+  expect_error(ErrorKind::kBadFile, {"line 1", "expected a column named one_prefix_word_good or good, found none"},
+               [&] { read_evidence(folder / "a.csv"); });
+}
+
 TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
   ScriptedDecoder decoder("a", kTokens);
   const EvidenceReport report =

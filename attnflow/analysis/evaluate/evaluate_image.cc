@@ -190,14 +190,8 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
   PictureSet set;
   set.source = path.filename().string();
   std::vector<std::filesystem::path> files;
-  std::size_t line_number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++line_number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
+  each_line(text, [&](std::size_t line_number, std::string_view found) {
+    const std::string line(found);
     PictureSet::Entry entry;
     const std::size_t cut = label_separator(line, path.parent_path(), info);
     entry.name = line.substr(0, cut);
@@ -219,11 +213,11 @@ PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo&
     const std::filesystem::path file = path.parent_path() / entry.name;
     if (!internal::is_listed(file) || !std::filesystem::is_regular_file(file, ignored)) {
       throw internal::file_error("{}, line {}: expected an image, found no file {}", path.string(), line_number,
-                                 (path.parent_path() / entry.name).string());
+                                 file.string());
     }
-    files.push_back(path.parent_path() / entry.name);
+    files.push_back(file);
     set.entries.push_back(std::move(entry));
-  }
+  });
   set.read = [files = std::move(files), limits](std::size_t i) { return read_picture(files[i], limits); };
   return set;
 }

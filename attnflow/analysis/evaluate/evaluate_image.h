@@ -132,10 +132,10 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,
                              const PictureOptions& limits = {});
 
-std::string image_evaluation_json(const ImageEvaluationReport& report);
-std::string image_evaluation_csv(const ImageEvaluationReport& report);
-std::string image_evaluation_markdown(const ImageEvaluationReport& report);
-std::string image_evaluation_table(const ImageEvaluationReport& report, std::size_t width = 80);
-void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report);
+// The forms of evaluation_file.h; a row of the .csv is a point of an order's curves.
+std::string evaluation_json(const ImageEvaluationReport& report);
+std::string evaluation_csv(const ImageEvaluationReport& report);
+std::string evaluation_markdown(const ImageEvaluationReport& report);
+std::string evaluation_table(const ImageEvaluationReport& report, std::size_t width = 80);
 
 }  // namespace attnflow

@@ -248,8 +248,8 @@ TEST(EvaluateImage, AllMixingsAreThoseThatTheModelCanBeGiven) {
   EXPECT_EQ(report.curves.size(), 6U);
   ASSERT_EQ(report.impossible.size(), 5U);
   for (const auto& [name, reason] : report.impossible) EXPECT_FALSE(reason.empty()) << name;
-  test::expect_parts(image_evaluation_table(report), {"Left out --mixing alti: "});
-  test::expect_parts(image_evaluation_markdown(report), {"Left out --mixing alti: "});
+  test::expect_parts(evaluation_table(report), {"Left out --mixing alti: "});
+  test::expect_parts(evaluation_markdown(report), {"Left out --mixing alti: "});
 }
 
 TEST(EvaluateImage, CountsWhatTheModelIsRightAbout) {
@@ -399,7 +399,7 @@ ImageEvaluationReport small_report() {
 
 TEST(ImageEvaluationOutput, JsonHoldsEverything) {
   const ImageEvaluationReport report = small_report();
-  const Json json = Json::parse(image_evaluation_json(report));
+  const Json json = Json::parse(evaluation_json(report));
   EXPECT_EQ(json.at("format"), "attnflow-image-evaluation");
   EXPECT_EQ(json.at("pictures").at("scored"), 3);
   EXPECT_EQ(json.at("pictures").at("right"), 3);
@@ -423,39 +423,39 @@ TEST(ImageEvaluationOutput, JsonHoldsEverything) {
   ImageEvaluationReport odd = report;
   odd.source = "caf\xE9";
   odd.curves[0].deletion.area.std = std::nan("");
-  const Json again = Json::parse(image_evaluation_json(odd));
+  const Json again = Json::parse(evaluation_json(odd));
   EXPECT_TRUE(again.at("curves").at(0).at("deletion_area").at("std").is_null());
 }
 
 TEST(ImageEvaluationOutput, TablesNameEveryMethod) {
   const ImageEvaluationReport report = small_report();
-  const std::string csv = image_evaluation_csv(report);
+  const std::string csv = evaluation_csv(report);
   EXPECT_TRUE(csv.starts_with("method,mixing,removed,deletion,insertion\nraw,attention,0,"));
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')),
             1 + report.curves.size() * report.removed.size());
-  for (const std::string& text : {image_evaluation_markdown(report), image_evaluation_table(report, 400)}) {
+  for (const std::string& text : {evaluation_markdown(report), evaluation_table(report, 400)}) {
     test::expect_parts(text, {"raw over attention", "rollout over gradient", "rollout over relevance", "random",
                               "Difference from rollout over gradient",
                               "3 of 3 images from made-up pictures, 12 patches each", "right about 3 of 3 (100.0%)"});
   }
-  const std::string plain = image_evaluation_table(evaluate_image(picture_model(), pictures(2), quick()));
+  const std::string plain = evaluation_table(evaluate_image(picture_model(), pictures(2), quick()));
   test::expect_parts(plain, {"\nraw  "});
   test::expect_no_parts(plain, {"over attention", "Difference"});
   for (const std::string& line : test::lines_of(plain)) EXPECT_LE(display_width(line), 80U) << line;
   ImageEvaluationReport hostile = report;
   hostile.source = "\x1b[2J";
-  test::expect_no_parts(image_evaluation_table(hostile), {"\x1b"});
+  test::expect_no_parts(evaluation_table(hostile), {"\x1b"});
 }
 
 TEST(ImageEvaluationOutput, EndingsChooseTheKind) {
   const test::TempFolder folder;
   const ImageEvaluationReport report = small_report();
-  write_image_evaluation(folder / "a.json", report);
-  write_image_evaluation(folder / "a.CSV", report);
-  write_image_evaluation(folder / "a.md", report);
-  EXPECT_EQ(test::get(folder / "a.json"), image_evaluation_json(report));
-  EXPECT_EQ(test::get(folder / "a.CSV"), image_evaluation_csv(report));
-  EXPECT_EQ(test::get(folder / "a.md"), image_evaluation_markdown(report));
+  write_evaluation(folder / "a.json", report);
+  write_evaluation(folder / "a.CSV", report);
+  write_evaluation(folder / "a.md", report);
+  EXPECT_EQ(test::get(folder / "a.json"), evaluation_json(report));
+  EXPECT_EQ(test::get(folder / "a.CSV"), evaluation_csv(report));
+  EXPECT_EQ(test::get(folder / "a.md"), evaluation_markdown(report));
   expect_error(ErrorKind::kUsage, {".json, .csv or .md", "a.html"},
                [&] { check_evaluation_output(folder / "a.html"); });
   expect_error(ErrorKind::kUsage, {"no"}, [&] { check_evaluation_output(folder / "no" / "a.json"); });

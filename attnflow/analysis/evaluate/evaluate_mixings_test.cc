@@ -268,10 +268,10 @@ TEST(EvaluateMixings, AllAreThoseThatTheModelCanBeGiven) {
             (std::vector{M::kAttention, M::kGradient, M::kGradientRenormalized, M::kRelevance, M::kRelevanceByHead}));
   EXPECT_EQ(report.series.size(), 5U);
   EXPECT_EQ(report.impossible.size(), 5U);
-  for (const std::string& text : {correlations_table(report), correlations_markdown(report)}) {
+  for (const std::string& text : {evaluation_table(report), evaluation_markdown(report)}) {
     test::expect_parts(text, {"Left out --mixing alti: "});
   }
-  const auto json = nlohmann::json::parse(correlations_json(report));
+  const auto json = nlohmann::json::parse(evaluation_json(report));
   EXPECT_EQ(json.at("impossible_mixings").size(), 5U);
   EXPECT_EQ(json.at("settings").at("mixing").size(), 5U);
 }
@@ -281,25 +281,25 @@ TEST(EvaluateMixings, OutputsNameTheMixing) {
   CorrelationOptions options = options_with({M::kAttention, M::kRelevance}, {Method::kRollout, Method::kFlow});
   options.settings.methods.push_back(Method::kAttnLrp);
   const CorrelationReport report = evaluate(model, options);
-  const std::string table = correlations_table(report);
-  test::expect_parts(table, {"  all tokens, over relevance\n", "  special tokens left out, over attention\n",
-                             "  special tokens left out, methods without layers\nattnlrp  ",
-                             "of the output token on itself, over relevance (mean", "\nrelevance  "});
-  const std::string page = correlations_markdown(report);
+  const std::string table = evaluation_table(report);
+  test::expect_parts(table,
+                     {"\nrollout over relevance  ", "\nrollout over attention  ",
+                      "  special tokens left out, methods without layers\nattnlrp  ", "\nflow over relevance  "});
+  const std::string page = evaluation_markdown(report);
   test::expect_parts(page, {"| rollout over relevance |", "| flow over attention |", "| attnlrp |",
                             "| rollout over relevance minus rollout over attention | 3 |",
                             "| relevance: set by the last layer |", "| mixings | attention, relevance |"});
-  const std::string csv = correlations_csv(report);
+  const std::string csv = evaluation_csv(report);
   test::expect_parts(csv, {",rollout,relevance,2,", ",attnlrp,,,"});
-  const auto json = nlohmann::json::parse(correlations_json(report));
+  const auto json = nlohmann::json::parse(evaluation_json(report));
   const auto& beside = json.at("cells")[12];
   EXPECT_EQ(beside.at("method"), "attnlrp");
   EXPECT_TRUE(beside.at("mixing").is_null() && beside.at("layer").is_null());
   EXPECT_EQ(json.at("series").size(), 5U);
   EXPECT_EQ(json.at("samples")[0].at("relevance")[0][4][0].get<std::vector<double>>(), report.samples[0].relevance[12]);
   const CorrelationReport plain = evaluate(model, options_with({M::kAttention}, {Method::kRollout, Method::kFlow}));
-  test::expect_no_parts(correlations_table(plain), {"over attention"});
-  test::expect_no_parts(correlations_markdown(plain), {"over attention"});
+  test::expect_no_parts(evaluation_table(plain), {"over attention"});
+  test::expect_no_parts(evaluation_markdown(plain), {"over attention"});
 }
 
 TEST(EvaluateMixings, WhatHasNoHeadsOrResidualSaysSo) {

@@ -1,15 +1,11 @@
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/evaluation_file.h"
-#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/option.h"
 #include "attnflow/report/note_json.h"
-#include "attnflow/report/report_csv.h"
 #include "attnflow/report/report_json_parts.h"
 
 namespace attnflow {
@@ -19,28 +15,19 @@ using Json = nlohmann::ordered_json;
 
 Json layer_json(std::size_t layer) { return layer > 0 ? Json(layer) : Json(); }
 
-Json settings_json(const CorrelationOptions& options) {
-  const Settings& settings = options.settings;
-  return {{"method", to_texts(settings.methods)},
-          {"mixing", to_texts(options.mixings)},
-          {"heads", to_text(settings.heads)},
-          {"residual", settings.residual},
-          {"discard", settings.discard},
-          {"discard_keep_special", settings.discard_keep_special},
-          {"mask_columns", to_text(settings.column_mask)},
-          {"layers", settings.layers},
-          {"start_layer", settings.start_layer},
-          {"output_token", to_text(settings.output_token)},
-          {"flow_tolerance", settings.flow_tolerance},
-          {"scores", options.scores},
-          {"targets", options.targets},
-          {"relevance", options.relevance},
-          {"blank", options.blank},
-          {"samples", options.samples},
-          {"seed", options.seed},
-          {"resamples", options.resamples},
-          {"confidence", options.confidence},
-          {"truncate", options.truncate}};
+Json options_json(const CorrelationOptions& options) {
+  Json json = internal::settings_json(options.settings, kForCorrelations);
+  json.update({{"mixing", to_texts(options.mixings)},
+               {"scores", options.scores},
+               {"targets", options.targets},
+               {"relevance", options.relevance},
+               {"blank", options.blank},
+               {"samples", options.samples},
+               {"seed", options.seed},
+               {"resamples", options.resamples},
+               {"confidence", options.confidence},
+               {"truncate", options.truncate}});
+  return json;
 }
 
 Json data_json(const SampleCounts& data) {
@@ -57,22 +44,12 @@ Json data_json(const SampleCounts& data) {
           {"caveat", data.caveat}};
 }
 
-void add_summary(Json& json, const Summary& summary) {
-  json["mean"] = summary.mean;
-  json["std"] = summary.std;
-  json["median"] = summary.median;
-  json["low"] = summary.low;
-  json["high"] = summary.high;
-  json["count"] = summary.count;
-  json["left_out"] = summary.left_out;
-}
-
 Json comparison_json(const MethodComparison& one) {
   Json json = {{"relevance", one.relevance}, {"score", one.score},   {"target", one.target}, {"tokens", one.tokens},
                {"first", one.first},         {"second", one.second}, {"layer", one.layer}};
   json["first_mixing"] = to_text(one.first_mixing);
   json["second_mixing"] = to_text(one.second_mixing);
-  add_summary(json, one.comparison.difference);
+  json.update(summary_json(one.comparison.difference));
   json["sign_flip_p"] = one.comparison.sign_flip_p;
   json["wilcoxon"] = nullptr;
   if (const auto& test = one.comparison.wilcoxon) {
@@ -114,34 +91,30 @@ Json sample_json(const CorrelationReport& report, const SampleRecord& sample) {
   return json;
 }
 
-// Top-level keys and the elements of lists of objects get lines of their own.
-std::string dump(const Json& document) {
-  std::string text = "{\n";
-  std::size_t left = document.size();
-  for (const auto& [key, value] : document.items()) {
-    text += Json(key).dump() + ": ";
-    if (value.is_array() && !value.empty() && value.front().is_object()) {
-      text += "[\n";
-      for (std::size_t i = 0; i < value.size(); ++i) text += value[i].dump() + (i + 1 < value.size() ? ",\n" : "\n");
-      text += "]";
-    } else {
-      text += value.dump();
-    }
-    text += --left > 0 ? ",\n" : "\n";
+Json cells_json(const CorrelationReport& report) {
+  Json cells = Json::array();
+  for (const CorrelationCell& one : report.cells) {
+    cells.push_back({{"relevance", one.relevance},
+                     {"score", one.score},
+                     {"target", one.target},
+                     {"tokens", one.tokens},
+                     {"formula", one.formula},
+                     {"method", one.method},
+                     {"mixing", mixing_json(one.mixing)},
+                     {"layer", layer_json(one.layer)}});
+    cells.back().update(summary_json(one.summary));
   }
-  return text + "}\n";
+  return cells;
 }
-
-std::string number(double value) { return std::isnan(value) ? "" : Json(value).dump(); }
 
 }  // namespace
 
-std::string correlations_json(const CorrelationReport& report) {
+std::string evaluation_json(const CorrelationReport& report) {
   Json document;
   document["format"] = "attnflow-correlations";
   document["version"] = kCorrelationsVersion;
   document["task"] = report.task;
-  document["settings"] = settings_json(report.options);
+  document["settings"] = options_json(report.options);
   document["model"] = internal::named_model_json(report.model);
   document["model"]["labels"] = report.labels;
   document["data"] = data_json(report.data);
@@ -164,19 +137,7 @@ std::string correlations_json(const CorrelationReport& report) {
   for (const CorrelationSeries& one : report.series) {
     document["series"].push_back({{"method", one.method}, {"mixing", mixing_json(one.mixing)}});
   }
-  document["cells"] = Json::array();
-  for (const CorrelationCell& one : report.cells) {
-    Json json = {{"relevance", one.relevance},
-                 {"score", one.score},
-                 {"target", one.target},
-                 {"tokens", one.tokens},
-                 {"formula", one.formula},
-                 {"method", one.method},
-                 {"mixing", mixing_json(one.mixing)},
-                 {"layer", layer_json(one.layer)}};
-    add_summary(json, one.summary);
-    document["cells"].push_back(std::move(json));
-  }
+  document["cells"] = cells_json(report);
   document["comparisons"] = Json::array();
   for (const MethodComparison& one : report.comparisons) document["comparisons"].push_back(comparison_json(one));
   document["degeneracy"] = Json::array();
@@ -197,23 +158,12 @@ std::string correlations_json(const CorrelationReport& report) {
     document["samples"] = Json::array();
     for (const SampleRecord& one : report.samples) document["samples"].push_back(sample_json(report, one));
   }
-  return dump(document);
+  return document_text(document);
 }
 
-std::string correlations_csv(const CorrelationReport& report) {
-  std::string text = "relevance,score,target,tokens,formula,method,mixing,layer,mean,std,low,high,count,left_out\n";
-  for (const CorrelationCell& one : report.cells) {
-    const Summary& summary = one.summary;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", one.relevance, one.score, csv_field(one.target),
-                        one.tokens, one.formula, one.method, mixing_text(one.mixing),
-                        one.layer > 0 ? std::to_string(one.layer) : "", number(summary.mean), number(summary.std),
-                        number(summary.low), number(summary.high), summary.count, summary.left_out);
-  }
-  return text;
-}
-
-void write_correlations(const std::filesystem::path& path, const CorrelationReport& report) {
-  write_evaluation(path, report, correlations_json, correlations_csv, correlations_markdown);
+std::string evaluation_csv(const CorrelationReport& report) {
+  return records_csv(cells_json(report), {"relevance", "score", "target", "tokens", "formula", "method", "mixing",
+                                          "layer", "mean", "std", "low", "high", "count", "left_out"});
 }
 
 }  // namespace attnflow

@@ -18,12 +18,7 @@ namespace attnflow {
 namespace {
 
 constexpr std::array<std::string_view, 4> kTextNames = {"text", "sentence", "sentence1", "premise"};
-constexpr std::array<std::string_view, 4> kPairNames = {"pair", "text_pair", "sentence2", "hypothesis"};
 constexpr std::array<std::string_view, 3> kLabelNames = {"label", "labels", "class"};
-constexpr std::array<std::string_view, 2> kGroupNames = {"group", "attractors"};
-constexpr std::array<std::string_view, 1> kSourceNames = {"source"};
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
 
 using Row = CsvRow;  // or one JSON object's values in the order of the columns
 
@@ -35,20 +30,11 @@ struct Columns {
   std::optional<std::size_t> source = std::nullopt;
 };
 
-template <std::size_t Count>
-std::optional<std::size_t> find_column(const std::vector<std::string>& header,
-                                       const std::array<std::string_view, Count>& names) {
-  for (const std::string_view name : names) {
-    for (std::size_t c = 0; c < header.size(); ++c) {
-      if (internal::lower(header[c]) == name) return c;
-    }
-  }
-  return std::nullopt;
-}
-
 Columns find_columns(const std::vector<std::string>& header) {
-  return {find_column(header, kTextNames), find_column(header, kPairNames), find_column(header, kLabelNames),
-          find_column(header, kGroupNames), find_column(header, kSourceNames)};
+  return {find_column(header, {kTextNames.begin(), kTextNames.end()}),
+          find_column(header, {"pair", "text_pair", "sentence2", "hypothesis"}),
+          find_column(header, {kLabelNames.begin(), kLabelNames.end()}), find_column(header, {"group", "attractors"}),
+          find_column(header, {"source"})};
 }
 
 class Reader {
@@ -58,7 +44,8 @@ class Reader {
 
   SampleFile read(std::string_view extension) {
     if (extension == ".txt") {
-      each_line([&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); });
+      const auto body = [&](std::size_t line, std::string_view text) { add({line, {std::string(text)}}, {.text = 0}); };
+      file_.empty_lines = each_line(content_, body);
     } else if (extension == ".tsv") {
       read_tsv();
     } else if (extension == ".csv") {
@@ -78,27 +65,10 @@ class Reader {
     throw internal::file_error("{}, line {}: {}", name_, line, what);
   }
 
-  // Calls body(line, text) for every nonempty line, and counts the others.
-  template <typename Body>
-  void each_line(const Body& body) {
-    std::string_view rest = content_;
-    for (std::size_t line = 1; !rest.empty(); ++line) {
-      const std::size_t end = rest.find('\n');
-      std::string_view text = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-      if (is_blank(text)) {
-        ++file_.empty_lines;
-      } else {
-        body(line, text);
-      }
-    }
-  }
-
   void read_tsv() {
     std::optional<Columns> named;
     std::size_t width = 0;
-    each_line([&](std::size_t line, std::string_view text) {
+    file_.empty_lines = each_line(content_, [&](std::size_t line, std::string_view text) {
       Row row{line, {}};
       while (true) {
         const std::size_t tab = text.find('\t');
@@ -129,33 +99,20 @@ class Reader {
   }
 
   void read_csv() {
-    std::optional<Columns> columns;
-    std::size_t width = 0;
-    CsvReader reader(content_, name_);
-    while (!reader.done()) {
-      const Row row = reader.next();
-      if (row.cells.size() == 1 && is_blank(row.cells.front())) {
-        ++file_.empty_lines;
-      } else if (!columns) {
-        columns = find_columns(row.cells);
-        width = row.cells.size();
-        if (!columns->text) {
-          fail(row.line, fmt::format("expected a header with a column for the text ({}) and one for the label ({}), "
-                                     "found {}",
-                                     fmt::join(kTextNames, ", "), fmt::join(kLabelNames, ", "),
-                                     clean_line(fmt::format("{}", fmt::join(row.cells, ", ")))));
-        }
-      } else {
-        if (row.cells.size() != width) {
-          fail(row.line, fmt::format("expected {} columns, as in the header, found {}", width, row.cells.size()));
-        }
-        add(row, *columns);
-      }
-    }
+    Columns columns;
+    const auto header = [&](const Row& row) {
+      columns = find_columns(row.cells);
+      if (columns.text) return;
+      fail(row.line,
+           fmt::format("expected a header with a column for the text ({}) and one for the label ({}), found {}",
+                       fmt::join(kTextNames, ", "), fmt::join(kLabelNames, ", "),
+                       clean_line(fmt::format("{}", fmt::join(row.cells, ", ")))));
+    };
+    file_.empty_lines = each_csv_row(content_, name_, header, [&](const Row& row) { add(row, columns); });
   }
 
   void read_json_lines() {
-    each_line([&](std::size_t line, std::string_view text) {
+    file_.empty_lines = each_line(content_, [&](std::size_t line, std::string_view text) {
       const auto json = nlohmann::json::parse(text, nullptr, false);
       if (!json.is_object()) fail(line, "expected a JSON object such as {\"text\": \"...\", \"label\": 1}");
       Row row{line, {}};

@@ -55,7 +55,7 @@ ProgressFunction start_phase(const ScoringOptions& options, std::string_view pha
   return options.progress ? options.progress(phase) : ProgressFunction{};
 }
 
-void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
+void blank_out(TextModel& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                const std::vector<ScoreQuestion>& questions, const std::vector<std::size_t>& places,
                const ScoringOptions& options, ScoreResult& result) {
   const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
@@ -67,7 +67,9 @@ void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<Enc
   const auto cost = [&](std::size_t s) { return samples[s].input.ids.size() * samples[s].input.ids.size(); };
   for (const auto& [begin, end] : chunks(samples.size(), kMaxBlankedIds, cost)) {
     std::vector<TextInput> blanked;
+    std::vector<std::size_t> owners;  // the sample of each
     for (std::size_t s = begin; s < end; ++s) {
+      owners.resize(owners.size() + samples[s].input.ids.size(), s);
       const TextInput& input = samples[s].input;
       for (std::size_t j = 0; j < input.ids.size(); ++j) {
         blanked.push_back(input);
@@ -77,20 +79,26 @@ void blank_out(Encoder& model, const TextCodec& tokenizer, const std::vector<Enc
       }
     }
     const BatchOptions batch{.progress = shifted(progress, before, total), .stop_token = options.stop_token};
-    const std::vector<Tensor<float>> logits = model.classify(blanked, batch);
+    Tensor<double> values({places.size(), blanked.size()});
+    model.logits_of_each(blanked, options.position, batch, [&](std::size_t i, std::span<const float> logits) {
+      const EncodedSample& sample = samples[owners[i]];
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        values(p, i) = target_value(resolve_target(questions[places[p]].target, sample), logits);
+      }
+    });
     before += blanked.size();
     std::size_t at = 0;
     for (std::size_t s = begin; s < end; ++s) {
       const std::size_t n = samples[s].input.ids.size();
-      for (const std::size_t q : places) {
-        const ScoreTarget target = resolve_target(questions[q].target, samples[s]);
-        const double base = target_value(target, samples[s].logits);
-        std::vector<double> values(n, base);
+      for (std::size_t p = 0; p < places.size(); ++p) {
+        const ScoreQuestion& question = questions[places[p]];
+        const double base = target_value(resolve_target(question.target, samples[s]), samples[s].logits);
+        const std::span<double> of_sample = values[p].span().subspan(at, n);
         for (std::size_t j = 0; j < n; ++j) {
           // Nothing was replaced there: exactly 0, not the rounding of another batch.
-          if (samples[s].input.ids[j] != blank.id) values[j] = target_value(target, logits[at + j].span());
+          if (samples[s].input.ids[j] == blank.id) of_sample[j] = base;
         }
-        result.scores[q].values[s] = blank_out_importance(base, values);
+        result.scores[places[p]].values[s] = blank_out_importance(base, of_sample);
       }
       at += n;
     }
@@ -101,7 +109,7 @@ bool same_target(const TargetRule& a, const TargetRule& b) {
   return a.kind == b.kind && a.which == b.which && (a.which != TargetClass::kNamed || a.label == b.label);
 }
 
-void gradients(Encoder& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
+void gradients(TextModel& model, const std::vector<EncodedSample>& samples, const std::vector<ScoreQuestion>& questions,
                const std::vector<std::size_t>& places, const ScoringOptions& options, ScoreResult& result) {
   const ScoreQuestion& first = questions[places.front()];
   const ProgressFunction progress = start_phase(options, fmt::format("gradient of {}", first.target_name));
@@ -208,15 +216,13 @@ ScoreTarget resolve_target(const TargetRule& rule, const EncodedSample& sample) 
   return target;
 }
 
-void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
+void predict(TextModel& model, std::vector<EncodedSample>& samples, const ScoringOptions& options) {
   const ProgressFunction progress = start_phase(options, "predictions");
   std::vector<TextInput> inputs;
   inputs.reserve(samples.size());
   for (const EncodedSample& sample : samples) inputs.push_back(sample.input);
   const BatchOptions batch{.progress = progress, .stop_token = options.stop_token};
-  const std::vector<Tensor<float>> logits = model.classify(inputs, batch);
-  for (std::size_t s = 0; s < samples.size(); ++s) {
-    const auto span = logits[s].span();
+  model.logits_of_each(inputs, options.position, batch, [&](std::size_t s, std::span<const float> span) {
     if (!std::all_of(span.begin(), span.end(), [](float x) { return std::isfinite(x); })) {
       throw internal::file_error(
           "{}: expected finite logits, found non-finite ones for sample {}; the model's weights are unusable",
@@ -224,10 +230,10 @@ void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringO
     }
     samples[s].logits.assign(span.begin(), span.end());
     samples[s].predicted = static_cast<std::size_t>(std::max_element(span.begin(), span.end()) - span.begin());
-  }
+  });
 }
 
-ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
+ScoreResult importance_scores(TextModel& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options) {
   ScoreResult result;
   result.scores.resize(questions.size());

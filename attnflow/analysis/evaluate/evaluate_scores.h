@@ -1,4 +1,4 @@
-// Importance scores (evaluate/importance.h) of many sentences by one classifier: blank-out and gradients, in batches.
+// Importance scores (evaluate/importance.h) of many texts by one model: blank-out and gradients, in batches.
 //
 // Blank-out replaces each token in turn, including special tokens (a ranking of all tokens needs a score for CLS too),
 // by a neutral one, and measures how far the target moves: n sequences for a sample of n tokens, for all targets
@@ -70,9 +70,10 @@ struct ScoringOptions {
   std::string blank = "auto";  // unk, mask, pad; auto: unk, else mask
   PhaseStart progress = {};
   std::stop_token stop_token = {};
+  std::optional<std::size_t> position = {};  // of the mask that a masked language model fills in
 };
 
-void predict(Encoder& model, std::vector<EncodedSample>& samples, const ScoringOptions& options = {});
+void predict(TextModel& model, std::vector<EncodedSample>& samples, const ScoringOptions& options = {});
 
 struct SampleScores {
   std::vector<std::vector<double>> values;  // [sample][token]
@@ -86,7 +87,7 @@ struct ScoreResult {
 };
 
 // Throws Error(kUsage) when the tokenizer lacks the blank token; what Gradients::input_gradients throws.
-ScoreResult importance_scores(Encoder& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
+ScoreResult importance_scores(TextModel& model, const TextCodec& tokenizer, const std::vector<EncodedSample>& samples,
                               const std::vector<ScoreQuestion>& questions, const ScoringOptions& options = {});
 
 }  // namespace attnflow

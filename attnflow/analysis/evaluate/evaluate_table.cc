@@ -5,19 +5,24 @@
 #include <numeric>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_output.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/attribution/note.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
+#include "attnflow/words/text_table.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
+
+using internal::Align;
+using internal::markdown_text;
+using internal::terminal_text;
+using internal::TextTable;
 
 // "0.69", "-0.11", never "-0.00"; "-" where there is no number.
 std::string fixed(double value, int places) {
@@ -102,30 +107,25 @@ std::string accuracy_words(const Accuracy& one) {
                      one.correct, one.count);
 }
 
-// The series over one mixing, or outside the graph, as indices into CorrelationReport::series.
-struct SeriesGroup {
-  std::optional<Mixing> mixing;
-  std::vector<std::size_t> places;
-  std::vector<std::string> methods;  // what the places are called inside the group
+// What the rows of tables are called: series over mixings, which come first, and those without layers.
+struct RowNames {
+  std::vector<std::string> layered;
+  std::vector<std::string> beside;
+
+  std::vector<std::string> all() const {
+    std::vector<std::string> names = layered;
+    names.insert(names.end(), beside.begin(), beside.end());
+    return names;
+  }
 };
 
-// In order; those outside the graph last.
-std::vector<SeriesGroup> series_groups(const CorrelationReport& report) {
-  std::vector<SeriesGroup> groups;
-  for (std::size_t s = 0; s < report.series.size(); ++s) {
-    const CorrelationSeries& series = report.series[s];
-    if (groups.empty() || groups.back().mixing != series.mixing) groups.push_back({series.mixing, {}, {}});
-    groups.back().places.push_back(s);
-    groups.back().methods.push_back(series.method);
+RowNames row_names(const CorrelationReport& report) {
+  RowNames names;
+  for (const CorrelationSeries& series : report.series) {
+    (series.mixing ? names.layered : names.beside)
+        .push_back(mixed_name(series.method, series.mixing, report.options.mixings));
   }
-  return groups;
-}
-
-// The end of a group's heading: ", over relevance"; "" for a single group of attention.
-std::string group_words(const CorrelationReport& report, const SeriesGroup& group) {
-  if (!group.mixing) return ", methods without layers";
-  if (report.options.mixings == std::vector<Mixing>{Mixing::kAttention}) return "";
-  return ", over " + to_text(*group.mixing);
+  return names;
 }
 
 // Cells of one table: relevance, score, tokens and formula are fixed.
@@ -156,41 +156,16 @@ void each_question(const CorrelationReport& report, const Body& body) {
   }
 }
 
-std::string padded(const std::string& text, std::size_t cells) {
-  const std::size_t width = display_width(text);
-  return width < cells ? std::string(cells - width, ' ') + text : text;
-}
-
-constexpr std::size_t kNameCells = 9;  // at least
-constexpr std::size_t kNumberCells = 11;
-
-std::size_t name_cells(const std::vector<std::string>& names) {
-  std::size_t cells = kNameCells;
-  for (const std::string& name : names) cells = std::max(cells, name.size() + 2);
-  return cells;
-}
-
-// Rows of `cell(row, layer)` under the numbers of the layers, in blocks that fit the width.
+// Rows of `cell(row, layer)` under the numbers of the layers; 0, outside the graph, has none.
 template <typename Cell>
-std::string terminal_rows(const CorrelationReport& report, const std::vector<std::string>& names, std::size_t width,
-                          const Cell& cell) {
-  const std::vector<std::size_t>& layers = report.options.settings.layers;
-  const std::size_t indent = name_cells(names);
-  const std::size_t usable = std::max(width, indent + kNumberCells);
-  const std::size_t fit = (usable - indent) / kNumberCells;
-  std::string text;
-  for (std::size_t begin = 0; begin < layers.size(); begin += fit) {
-    const std::size_t end = std::min(layers.size(), begin + fit);
-    text += std::string(indent, ' ');
-    for (std::size_t l = begin; l < end; ++l) text += padded(fmt::format("layer {}", layers[l]), kNumberCells);
-    text += '\n';
-    for (std::size_t row = 0; row < names.size(); ++row) {
-      text += fmt::format("{:<{}}", names[row], indent);
-      for (std::size_t l = begin; l < end; ++l) text += padded(cell(row, l), kNumberCells);
-      text += '\n';
-    }
+TextTable layer_table(const std::vector<std::size_t>& layers, const std::vector<std::string>& names, const Cell& cell) {
+  TextTable table{{{"", Align::kLeft}}};
+  for (const std::size_t layer : layers) table.columns.push_back({layer == 0 ? "" : fmt::format("layer {}", layer)});
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    std::vector<std::string>& texts = table.rows.emplace_back(std::vector{names[row]});
+    for (std::size_t l = 0; l < layers.size(); ++l) texts.push_back(cell(row, l));
   }
-  return text;
+  return table;
 }
 
 // The largest half-width of the means' intervals: one number instead of one for each cell. NaN when no cell has one.
@@ -207,16 +182,6 @@ std::size_t most_left_out(const CorrelationReport& report) {
   std::size_t most = 0;
   for (const CorrelationCell& cell : report.cells) most = std::max(most, cell.summary.left_out);
   return most;
-}
-
-// The same for methods outside the graph: one number for each name.
-template <typename Cell>
-std::string terminal_list(const std::vector<std::string>& names, const Cell& cell) {
-  std::string text;
-  for (std::size_t row = 0; row < names.size(); ++row) {
-    text += fmt::format("{:<{}}{}\n", names[row], name_cells(names), padded(cell(row), kNumberCells));
-  }
-  return text;
 }
 
 // The layer with the highest mean, as an index into CorrelationSeries::layers; empty if no layer has a mean.
@@ -250,10 +215,7 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
                   report.data.used, report.data.used == 1 ? "" : "s",
                   report.data.special_tokens > 0 ? ", special tokens left out" : ""),
       width);
-  std::vector<std::string> names;
-  for (const CorrelationSeries& series : report.series) {
-    names.push_back(mixed_name(series.method, series.mixing, report.options.mixings));
-  }
+  const std::vector<std::string> names = row_names(report).all();
   const std::size_t last = report.options.settings.layers.empty() ? 0 : report.options.settings.layers.back();
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
     const Block block(report, relevance, score, tokens, "spearman");
@@ -275,16 +237,14 @@ std::string summary_lines(const CorrelationReport& report, std::size_t width) {
       places.resize(kMost);
     }
     text += '\n' + internal::paragraph(fmt::format("with {}{}", title, at_layer(last)), width);
-    const std::size_t indent = name_cells(names);
-    text += fmt::format("{:<{}}{:>{}}{:>{}}  {}\n", "", indent, "mean", 7, "median", 9, "best layer");
+    TextTable table{{{"", Align::kLeft}, {"mean"}, {"median"}, {"best layer", Align::kLeft}}};
     for (const std::size_t s : places) {
       const std::optional<std::size_t> layer = best_layers[s];
       const std::string at = layer ? at_layer(report.series[s].layers[*layer]) : "";
-      text += internal::without_trailing_spaces(
-          fmt::format("{:<{}}{:>{}}{:>{}}  {}", names[s], indent, two_places(value(s).mean), 7,
-                      two_places(value(s).median), 9, at.empty() ? "" : two_places(block.at(s, *layer).mean) + at));
-      text += '\n';
+      table.rows.push_back({names[s], two_places(value(s).mean), two_places(value(s).median),
+                            at.empty() ? "" : two_places(block.at(s, *layer).mean) + at});
     }
+    text += terminal_text(table, width);
     if (left_out > 0) {
       text += internal::paragraph(
           fmt::format("and {} {}", left_out,
@@ -314,95 +274,73 @@ std::vector<std::pair<Mixing, const MixingDegeneracy*>> degeneracy_rows(const Co
 }
 
 template <typename Cell>
-std::string layer_table(const CorrelationReport& report, const std::vector<std::string>& names, const Cell& cell) {
-  const std::vector<std::size_t>& layers = report.options.settings.layers;
-  std::string text = "| |";
-  std::string line = "| --- |";
-  for (const std::size_t layer : layers) {
-    text += fmt::format(" layer {} |", layer);
-    line += " ---: |";
-  }
-  text += '\n' + line + '\n';
-  for (std::size_t row = 0; row < names.size(); ++row) {
-    text += "| " + names[row] + " |";
-    for (std::size_t l = 0; l < layers.size(); ++l) text += ' ' + cell(row, l) + " |";
-    text += '\n';
-  }
-  return text + '\n';
-}
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : clean_line(text)) {
-    if (std::string_view("\\`*_[]<>|#").find(c) != std::string_view::npos) result += '\\';
-    result += c;
-  }
-  return result;
+std::string layer_markdown(const CorrelationReport& report, const std::vector<std::string>& names, const Cell& cell) {
+  return markdown_text(layer_table(report.options.settings.layers, names, cell)) + '\n';
 }
 
 std::string settings_markdown(const CorrelationReport& report) {
   const CorrelationOptions& options = report.options;
   const Settings& settings = options.settings;
   const SampleCounts& data = report.data;
-  const auto row = [](const char* name, const std::string& value) { return fmt::format("| {} | {} |\n", name, value); };
-  std::string text = "## Settings\n\n| | |\n| --- | --- |\n";
-  text += row("model", fmt::format("{}: {}, {} layers, {} heads; classes {}", escaped(report.model.name),
-                                   escaped(report.model.architecture), report.model.layers, report.model.heads,
-                                   escaped(fmt::format("{}", fmt::join(report.labels, ", ")))));
-  text += row("samples", fmt::format("{} of {} from {}", data.used, data.found, escaped(data.source)));
-  if (!data.sources.empty()) {
-    text += row("documents", escaped(fmt::format("{}", fmt::join(data.sources, ", "))));
-  }
-  text += row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
-                                    static_cast<double>(data.tokens) / static_cast<double>(data.used)));
+  TextTable table{{{"", Align::kLeft}, {"", Align::kLeft}}};
+  const auto row = [&](const char* name, const std::string& value) { table.rows.push_back({name, value}); };
+  row("model", fmt::format("{}: {}, {} layers, {} heads; classes {}", report.model.name, report.model.architecture,
+                           report.model.layers, report.model.heads, fmt::join(report.labels, ", ")));
+  row("samples", fmt::format("{} of {} from {}", data.used, data.found, data.source));
+  if (!data.sources.empty()) row("documents", fmt::format("{}", fmt::join(data.sources, ", ")));
+  row("tokens", fmt::format("{}, {} of them special; {:.1f} a sample", data.tokens, data.special_tokens,
+                            static_cast<double>(data.tokens) / static_cast<double>(data.used)));
   if (options.mixings != std::vector<Mixing>{Mixing::kAttention}) {
-    text += row("mixings", fmt::format("{}", fmt::join(to_texts(options.mixings), ", ")));
+    row("mixings", fmt::format("{}", fmt::join(to_texts(options.mixings), ", ")));
   }
-  text += row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
-  if (settings.column_mask != ColumnMask{}) text += row("masked columns", to_text(settings.column_mask));
+  row("heads, residual", fmt::format("{}, {}", to_text(settings.heads), settings.residual));
+  if (settings.column_mask != ColumnMask{}) row("masked columns", to_text(settings.column_mask));
   if (settings.discard > 0.0) {
-    text += row("discarded", fmt::format("the smallest {:g}%{}", 100.0 * settings.discard,
-                                         settings.discard_keep_special ? ", special tokens kept" : ""));
+    row("discarded", fmt::format("the smallest {:g}%{}", 100.0 * settings.discard,
+                                 settings.discard_keep_special ? ", special tokens kept" : ""));
   }
-  text += row("start layer", fmt::format("{}", settings.start_layer));
-  text += row("output token", to_text(settings.output_token));
-  if (!report.blank.empty()) text += row("blanked tokens become", escaped(report.blank));
-  text += row("seed", fmt::format("{}", options.seed));
-  text += row("bootstrap", fmt::format("{} resamples, {:g}% intervals", options.resamples, 100.0 * options.confidence));
-  return text + '\n';
+  row("start layer", fmt::format("{}", settings.start_layer));
+  row("output token", to_text(settings.output_token));
+  if (!report.blank.empty()) row("blanked tokens become", report.blank);
+  row("seed", fmt::format("{}", options.seed));
+  row("bootstrap", fmt::format("{} resamples, {:g}% intervals", options.resamples, 100.0 * options.confidence));
+  return "## Settings\n\n" + markdown_text(table);
 }
 
 std::string comparison_markdown(const CorrelationReport& report, const std::string& relevance, const ScoreName& score,
                                 const std::string& tokens) {
-  std::string text;
+  TextTable table{{{"difference", Align::kLeft},
+                   {"layer"},
+                   {"mean"},
+                   {"interval"},
+                   {"p (sign flip)"},
+                   {"p (Wilcoxon)"},
+                   {"samples"}}};
   for (const MethodComparison& one : report.comparisons) {
     if (one.relevance != relevance || one.score != score.score || one.target != score.target || one.tokens != tokens) {
       continue;
     }
     const Summary& difference = one.comparison.difference;
-    text += fmt::format("| {} minus {} | {} | {} | {} | {} | {} | {} |\n",
-                        mixed_name(one.first, one.first_mixing, report.options.mixings),
-                        mixed_name(one.second, one.second_mixing, report.options.mixings), one.layer,
-                        three_places(difference.mean), interval_text(difference.low, difference.high),
-                        p_text(one.comparison.sign_flip_p),
-                        one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-", difference.count);
+    table.rows.push_back({fmt::format("{} minus {}", mixed_name(one.first, one.first_mixing, report.options.mixings),
+                                      mixed_name(one.second, one.second_mixing, report.options.mixings)),
+                          std::to_string(one.layer), three_places(difference.mean),
+                          interval_text(difference.low, difference.high), p_text(one.comparison.sign_flip_p),
+                          one.comparison.wilcoxon ? p_text(one.comparison.wilcoxon->p) : "-",
+                          std::to_string(difference.count)});
   }
-  if (text.empty()) return text;
-  return "| difference | layer | mean | interval | p (sign flip) | p (Wilcoxon) | samples |\n"
-         "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n" +
-         text + '\n';
+  return table.rows.empty() ? "" : markdown_text(table) + '\n';
 }
 
 std::string accuracy_markdown(const CorrelationReport& report, const std::string& confidence) {
   if (report.accuracy.empty()) return "";
-  const std::string caveat = report.data.caveat.empty() ? "" : ": " + escaped(report.data.caveat);
-  std::string text =
-      fmt::format("## Accuracy\n\n| samples | accuracy | {} interval (Wilson) |\n| --- | ---: | ---: |\n", confidence);
+  const std::string caveat = report.data.caveat.empty() ? "" : ": " + report.data.caveat;
+  TextTable table{{{"samples", Align::kLeft}, {"accuracy"}, {confidence + " interval (Wilson)"}}};
   for (const Accuracy& one : report.accuracy) {
-    text += fmt::format("| {} ({}) | {:.3f}{} | {:.3f} to {:.3f} |\n", one.group.empty() ? "all" : escaped(one.group),
-                        one.count, one.share(), caveat, one.interval.low, one.interval.high);
+    table.rows.push_back({fmt::format("{} ({})", one.group.empty() ? "all" : one.group, one.count),
+                          fmt::format("{:.3f}{}", one.share(), caveat),
+                          fmt::format("{:.3f} to {:.3f}", one.interval.low, one.interval.high)});
   }
-  return text + '\n';
+  return "## Accuracy\n\n" + markdown_text(table) + '\n';
 }
 
 std::string degeneracy_markdown(const CorrelationReport& report) {
@@ -416,7 +354,7 @@ std::string degeneracy_markdown(const CorrelationReport& report) {
   }
   return "## Flow values set by the first or last layer alone\n\nShare of the values that repeat the first layer's "
          "attention, or equal the most that the last layer lets through (degenerate):\n\n" +
-         layer_table(report, names, [&](std::size_t row, std::size_t l) {
+         layer_markdown(report, names, [&](std::size_t row, std::size_t l) {
            const DegeneracyCounts& one = rows[row / 2].second[l];
            return internal::percent_of(row % 2 == 0 ? one.first_layer_column : one.top_row, one.values);
          });
@@ -424,8 +362,9 @@ std::string degeneracy_markdown(const CorrelationReport& report) {
 
 }  // namespace
 
-std::string correlations_table(const CorrelationReport& report, std::size_t width) {
-  const std::vector<SeriesGroup> groups = series_groups(report);
+std::string evaluation_table(const CorrelationReport& report, std::size_t width) {
+  const RowNames names = row_names(report);
+  const std::vector<std::size_t>& layers = report.options.settings.layers;
   const SampleCounts& data = report.data;
   std::string text =
       internal::paragraph(fmt::format("{}: {} of {} samples from {}, model {}", report.task, data.used, data.found,
@@ -444,12 +383,13 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
     text += internal::paragraph(fmt::format("({})", score_words(score)), width);
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
-      for (const SeriesGroup& group : groups) {
-        const auto cell = [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(group.places[m], l)); };
-        text += fmt::format("  {}{}\n", token_words(tokens), group_words(report, group));
-        text += group.mixing ? terminal_rows(report, group.methods, width, cell)
-                             : terminal_list(group.methods, [&](std::size_t m) { return cell(m, 0); });
-      }
+      const auto cell = [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); };
+      text +=
+          fmt::format("  {}\n{}", token_words(tokens), terminal_text(layer_table(layers, names.layered, cell), width));
+      if (names.beside.empty()) continue;
+      const auto only = [&](std::size_t m, std::size_t) { return cell(names.layered.size() + m, 0); };
+      text += fmt::format("  {}, methods without layers\n{}", token_words(tokens),
+                          terminal_text(layer_table({0}, names.beside, only)));
     }
   });
   const double widest = widest_interval(report);
@@ -467,77 +407,70 @@ std::string correlations_table(const CorrelationReport& report, std::size_t widt
                     most, data.used),
         width);
   }
-  for (const SeriesGroup& group : groups) {
-    if (!group.mixing) continue;
-    text += '\n' + internal::paragraph(fmt::format("Weight of the output token on itself{} (mean over samples)",
-                                                   group_words(report, group)),
-                                       width);
-    text += terminal_rows(report, group.methods, width, [&](std::size_t m, std::size_t l) {
-      return two_places(own_share(report, group.places[m], l));
-    });
+  if (!names.layered.empty()) {
+    const auto cell = [&](std::size_t m, std::size_t l) { return two_places(own_share(report, m, l)); };
+    text += '\n' + internal::paragraph("Weight of the output token on itself (mean over samples)", width) +
+            terminal_text(layer_table(layers, names.layered, cell), width);
   }
   if (!report.degeneracy.empty()) {
     const auto rows = degeneracy_rows(report);
-    std::vector<std::string> names;
-    for (const auto& [mixing, counts] : rows) names.push_back(rows.size() == 1 ? "flow" : to_text(mixing));
-    text += '\n' + internal::paragraph("Flow values set by the first or last layer alone (degenerate)", width);
-    text += terminal_rows(report, names, width, [&](std::size_t row, std::size_t l) {
+    std::vector<std::string> mixings;
+    for (const auto& [mixing, counts] : rows) mixings.push_back(mixed_name("flow", mixing, report.options.mixings));
+    const auto cell = [&](std::size_t row, std::size_t l) {
       const DegeneracyCounts& one = rows[row].second[l];
       return internal::percent_of(one.degenerate(), one.values);
-    });
+    };
+    text += '\n' + internal::paragraph("Flow values set by the first or last layer alone (degenerate)", width) +
+            terminal_text(layer_table(layers, mixings, cell), width);
   }
-  if (!report.impossible.empty()) text += '\n';
-  for (const std::string& line : impossible_texts(report.impossible)) text += internal::paragraph(line, width);
-  if (!report.notes.empty()) text += '\n';
-  for (const Note& note : report.notes) text += internal::paragraph("note: " + clean_line(note_text(note)), width);
+  const std::vector<std::string> lines = remarks(report.impossible, report.notes);
+  if (!lines.empty()) text += '\n';
+  for (const std::string& line : lines) text += internal::paragraph("note: " + line, width);
   return text;
 }
 
-std::string correlations_markdown(const CorrelationReport& report) {
-  std::vector<std::string> layered;  // series over mixings, which come first
-  std::vector<std::string> beside;
-  for (const CorrelationSeries& series : report.series) {
-    (series.mixing ? layered : beside).push_back(mixed_name(series.method, series.mixing, report.options.mixings));
-  }
+std::string evaluation_markdown(const CorrelationReport& report) {
+  const RowNames names = row_names(report);
   const std::string confidence = fmt::format("{:g}%", 100.0 * report.options.confidence);
   std::string text = fmt::format("# Correlation of attention with importance: {}\n\n", report.task);
   text += fmt::format(
       "Spearman's rank correlation between each method's values for a sample's input tokens and how important these "
       "tokens are to model {}, over {} samples. Every table is given twice, with and without special tokens, because "
       "their weight alone explains part of the change with depth.\n\n",
-      escaped(report.model.name), report.data.used);
+      internal::markdown_escaped(report.model.name), report.data.used);
   text += accuracy_markdown(report, confidence);
   const auto scored = [](const Summary& one) { return fmt::format("{} ({})", one.count, one.left_out); };
   each_question(report, [&](const std::string& relevance, const ScoreName& score) {
-    text += fmt::format("## {}\n\n{}.\n\n",
-                        escaped(first_upper(relevance_title(relevance) + ", against " + score_title(score))),
-                        escaped(first_upper(score_words(score))));
+    text += fmt::format(
+        "## {}\n\n{}.\n\n",
+        internal::markdown_escaped(first_upper(relevance_title(relevance) + ", against " + score_title(score))),
+        internal::markdown_escaped(first_upper(score_words(score))));
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       const Block dense(report, relevance, score, tokens, "dense-ranks");
       text += fmt::format("### {}\n\nCorrelation: mean ± standard deviation over samples.\n\n",
                           first_upper(token_words(tokens)));
-      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
+      text += layer_markdown(report, names.layered,
+                             [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); });
       text += fmt::format("{} bootstrap interval of that mean:\n\n", confidence);
-      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) {
+      text += layer_markdown(report, names.layered, [&](std::size_t m, std::size_t l) {
         return interval_text(block.at(m, l).low, block.at(m, l).high);
       });
       text += "Mean by the formula of the paper's code (dense ranks; for replication):\n\n";
-      text +=
-          layer_table(report, layered, [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
+      text += layer_markdown(report, names.layered,
+                             [&](std::size_t m, std::size_t l) { return two_places(dense.at(m, l).mean); });
       text += "Samples scored (in parentheses: those left out, because all of their values are the same):\n\n";
-      text += layer_table(report, layered, [&](std::size_t m, std::size_t l) { return scored(block.at(m, l)); });
-      if (!beside.empty()) {
+      text +=
+          layer_markdown(report, names.layered, [&](std::size_t m, std::size_t l) { return scored(block.at(m, l)); });
+      if (!names.beside.empty()) {
         text += "Methods without layers:\n\n";
-        text += fmt::format("| | mean ± std | {} interval | dense ranks | samples |\n", confidence);
-        text += "| --- | ---: | ---: | ---: | ---: |\n";
-        for (std::size_t m = 0; m < beside.size(); ++m) {
-          const Summary& one = block.at(layered.size() + m, 0);
-          text += fmt::format("| {} | {} | {} | {} | {} |\n", beside[m], mean_and_std(one),
-                              interval_text(one.low, one.high), two_places(dense.at(layered.size() + m, 0).mean),
-                              scored(one));
+        TextTable table{{{"", Align::kLeft}, {"mean ± std"}, {confidence + " interval"}, {"dense ranks"}, {"samples"}}};
+        for (std::size_t m = 0; m < names.beside.size(); ++m) {
+          const Summary& one = block.at(names.layered.size() + m, 0);
+          table.rows.push_back({names.beside[m], mean_and_std(one), interval_text(one.low, one.high),
+                                two_places(dense.at(names.layered.size() + m, 0).mean), scored(one)});
         }
-        text += '\n';
+        text += markdown_text(table) + '\n';
       }
       const std::string compared = comparison_markdown(report, relevance, score, tokens);
       if (!compared.empty()) {
@@ -549,25 +482,17 @@ std::string correlations_markdown(const CorrelationReport& report) {
       }
     }
   });
-  if (!layered.empty()) {
+  if (!names.layered.empty()) {
     text += "## Weight of the output token on itself\n\nMean over samples:\n\n";
-    text += layer_table(report, layered,
-                        [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
+    text += layer_markdown(report, names.layered,
+                           [&](std::size_t m, std::size_t l) { return three_places(own_share(report, m, l)); });
   }
   text += degeneracy_markdown(report);
-  if (!report.impossible.empty()) {
-    text += "## Mixings that this model does not support\n\n";
-    for (const std::string& line : impossible_texts(report.impossible)) text += "- " + escaped(line) + '\n';
-    text += '\n';
-  }
-  if (!report.notes.empty()) {
-    text += "## Notes\n\n";
-    for (const Note& note : report.notes) text += "- " + escaped(note_text(note)) + '\n';
-    text += '\n';
-  }
-  text += settings_markdown(report);
-  text.pop_back();
-  return text;
+  const std::vector<std::string> lines = remarks(report.impossible, report.notes);
+  if (!lines.empty()) text += "## Notes\n\n";
+  for (const std::string& line : lines) text += "- " + internal::markdown_escaped(line) + '\n';
+  if (!lines.empty()) text += '\n';
+  return text + settings_markdown(report);
 }
 
 }  // namespace attnflow

@@ -59,22 +59,35 @@ void check_head(const ModelInfo& info) {
   }
 }
 
-void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample sample,
-                      const TextEvaluationOptions& options, TextEvaluation& result) {
-  const ScoringOptions scoring{options.blank, options.progress, options.explain.stop_token};
+// Scores the text by what its head predicts: a class, the token at the mask, or the one that follows.
+void score_text(TextModel& model, const TextCodec& codec, EncodedSample sample, std::optional<std::size_t> mask,
+                const TextEvaluationOptions& options, TextEvaluation& result) {
+  using Kind = ScoreTarget::Kind;
+  const ScoringOptions scoring{options.blank, options.progress, options.explain.stop_token, mask};
   std::vector<EncodedSample> samples = {std::move(sample)};
   predict(model, samples, scoring);
   const ModelInfo& info = model.info();
   const EncodedSample& only = samples.front();
-  const TargetRule probability{ScoreTarget::Kind::kProbability, TargetClass::kPredicted, 0};
-  const TargetRule difference{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kPredicted, 0};
-  const std::string& label = info.labels[only.predicted];
-  const std::string& other = info.labels[resolve_target(difference, only).others.front()];
-  result.target = {label, target_value(resolve_target(probability, only), only.logits)};
-  const std::vector<ScoreQuestion> questions = {
-      {ImportanceMethod::kBlankOut, probability, "blank-out", fmt::format("probability of {}", label)},
-      {ImportanceMethod::kGradient, difference, "gradient", fmt::format("probability of {} minus {}", label, other)}};
-  ScoreResult found = importance_scores(model, tokenizer, samples, questions, scoring);
+  const bool of_class = info.head == ModelHead::kClassification;
+  const auto of_predicted = [](Kind kind) { return TargetRule{kind, TargetClass::kPredicted, 0}; };
+  const std::string label =
+      of_class ? info.labels[only.predicted] : codec.readable(static_cast<std::int64_t>(only.predicted));
+  result.target = {label, target_value(resolve_target(of_predicted(Kind::kProbability), only), only.logits)};
+  std::vector<ScoreQuestion> questions;
+  if (of_class || mask) {
+    questions.push_back({ImportanceMethod::kBlankOut, of_predicted(Kind::kProbability), "blank-out",
+                         fmt::format("probability of {}", label)});
+  }
+  if (of_class) {
+    const TargetRule difference = of_predicted(Kind::kProbabilityDifference);
+    const std::string& other = info.labels[resolve_target(difference, only).others.front()];
+    questions.push_back(
+        {ImportanceMethod::kGradient, difference, "gradient", fmt::format("probability of {} minus {}", label, other)});
+  } else if (!mask) {
+    questions.push_back(
+        {ImportanceMethod::kGradient, of_predicted(Kind::kLogit), "gradient", fmt::format("logit of {}", label)});
+  }
+  ScoreResult found = importance_scores(model, codec, samples, questions, scoring);
   result.blank = found.blank;
   if (found.already_blank > 0) {
     result.notes.push_back({NoteCode::kTokensAlreadyBlank,
@@ -83,54 +96,6 @@ void score_classifier(Encoder& model, const TextCodec& tokenizer, EncodedSample 
   for (std::size_t q = 0; q < questions.size(); ++q) {
     result.scores.push_back({questions[q].method_name, questions[q].target_name, found.scores[q].values.front()});
   }
-}
-
-void score_masked(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample, std::size_t position,
-                  const TextEvaluationOptions& options, TextEvaluation& result) {
-  const BlankToken blank = find_blank_token(tokenizer, model.info(), options.blank);
-  result.blank = blank.piece;
-  const std::size_t n = sample.input.ids.size();
-  const ProgressFunction progress = options.progress ? options.progress("blank-out") : ProgressFunction{};
-  RunOptions run;
-  run.logit_positions = {position};
-  TextInput input = sample.input;
-  const auto probabilities = [&] {
-    if (options.explain.stop_token.stop_requested()) throw Cancelled();
-    const ModelOutput output = model.run(input, nullptr, run);
-    return softmax(output.logits[0].span());
-  };
-  const std::vector<double> base = probabilities();
-  const auto likeliest = static_cast<std::size_t>(std::max_element(base.begin(), base.end()) - base.begin());
-  std::vector<double> blanked(n, base[likeliest]);
-  for (std::size_t j = 0; j < n; ++j) {
-    const std::int64_t id = std::exchange(input.ids[j], blank.id);
-    if (id != blank.id) blanked[j] = probabilities()[likeliest];
-    input.ids[j] = id;
-    if (progress) progress(j + 1, n);
-  }
-  const std::string label = tokenizer.readable(static_cast<std::int64_t>(likeliest));
-  result.target = {label, base[likeliest]};
-  result.scores.push_back(
-      {"blank-out", fmt::format("probability of {}", label), blank_out_importance(base[likeliest], blanked)});
-}
-
-void score_decoder(TextModel& model, const TextCodec& tokenizer, const EncodedSample& sample,
-                   const TextEvaluationOptions& options, TextEvaluation& result) {
-  RunOptions run;
-  run.logit_positions = {sample.input.ids.size() - 1};
-  const ModelOutput output = model.run(sample.input, nullptr, run);
-  const std::vector<double> probability = softmax(output.logits[0].span());
-  const auto likeliest =
-      static_cast<std::size_t>(std::max_element(probability.begin(), probability.end()) - probability.begin());
-  const std::string label = tokenizer.readable(static_cast<std::int64_t>(likeliest));
-  result.target = {label, probability[likeliest]};
-  BatchOptions batch;
-  if (options.progress) batch.progress = options.progress("gradient");
-  batch.stop_token = options.explain.stop_token;
-  const ScoreTarget target{.kind = ScoreTarget::Kind::kLogit, .label = likeliest};
-  const std::vector<InputGradient> found = gradients_of(model).input_gradients({&sample.input, 1}, {&target, 1}, batch);
-  result.scores.push_back(
-      {"gradient", fmt::format("logit of {}", label), gradient_norm(found.front().gradient.view())});
 }
 
 void correlate_text(TextEvaluation& result) {
@@ -188,24 +153,20 @@ TextEvaluation evaluate_text(TextModel& model, const TextCodec& tokenizer, const
   EncodedSample sample;
   sample.input = text_input(encode_text(tokenizer, info, text, pair, options.explain.truncate));
   sample.tokens = report.input.tokens;
-  if (info.head == ModelHead::kClassification) {
-    score_classifier(*model.encoder(), tokenizer, std::move(sample), options, result);
-  } else if (info.head == ModelHead::kMaskedLm) {
+  std::optional<std::size_t> mask;
+  if (info.head == ModelHead::kMaskedLm) {
     if (report.predictions.empty()) {
       throw internal::usage_error(
           "expected a mask token in the text, whose prediction is scored, found none; write [MASK] (<mask> for "
           "RoBERTa)");
     }
-    std::size_t position = report.predictions.front().position.value();
+    mask = report.predictions.front().position.value();
     for (const ReportPrediction& prediction : report.predictions) {
-      if (prediction.position == report.output_token) position = report.output_token;
+      if (prediction.position == report.output_token) mask = report.output_token;
     }
-    score_masked(model, tokenizer, sample, position, options, result);
-    note_position(result, position);
-  } else {
-    score_decoder(model, tokenizer, sample, options, result);
-    note_position(result, report.input.tokens.size() - 1);
   }
+  score_text(model, tokenizer, std::move(sample), mask, options, result);
+  if (info.head != ModelHead::kClassification) note_position(result, mask.value_or(report.input.tokens.size() - 1));
   correlate_text(result);
   return result;
 }

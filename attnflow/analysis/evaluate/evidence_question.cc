@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
@@ -17,20 +16,11 @@
 namespace attnflow {
 namespace {
 
-using Names = std::initializer_list<const char*>;
+using Names = std::vector<std::string_view>;
 
-std::optional<std::size_t> find_column(const std::vector<std::string>& header, Names names) {
-  for (const char* name : names) {
-    const auto found = std::find(header.begin(), header.end(), name);
-    if (found != header.end()) return static_cast<std::size_t>(found - header.begin());
-  }
-  return std::nullopt;
-}
-
-std::size_t column(const std::vector<std::string>& header, Names names, const std::filesystem::path& path,
-                   std::size_t line) {
-  if (const auto found = find_column(header, names)) return *found;
-  throw internal::file_error("{}, line {}: expected a column named {}, found none", path.string(), line,
+std::size_t column(const CsvRow& header, const Names& names, const std::string& path) {
+  if (const auto found = find_column(header.cells, names)) return *found;
+  throw internal::file_error("{}, line {}: expected a column named {}, found none", path, header.line,
                              fmt::join(names, " or "));
 }
 
@@ -42,17 +32,17 @@ struct EvidenceColumns {
   std::optional<std::size_t> swap;
 };
 
-EvidenceColumns columns_of(const CsvRow& header, const std::filesystem::path& path) {
-  constexpr std::array kGood = {"one_prefix_word_good", "good"};
-  const EvidenceColumns columns{
-      .text = column(header.cells, {"one_prefix_prefix", "prefix", "text"}, path, header.line),
-      .evidence = column(header.cells, {"target", "evidence"}, path, header.line),
-      .good = find_column(header.cells, {kGood[0], kGood[1]}),
-      .bad = find_column(header.cells, {"one_prefix_word_bad", "bad"}),
-      .swap = find_column(header.cells, {"swap"})};
+EvidenceColumns columns_of(const CsvRow& header, const std::string& path) {
+  const Names good = {"one_prefix_word_good", "good"};
+  const Names bad = {"one_prefix_word_bad", "bad"};
+  const EvidenceColumns columns{.text = column(header, {"one_prefix_prefix", "prefix", "text"}, path),
+                                .evidence = column(header, {"target", "evidence"}, path),
+                                .good = find_column(header.cells, good),
+                                .bad = find_column(header.cells, bad),
+                                .swap = find_column(header.cells, {"swap"})};
   // A wrong word is wrong beside a right one, and a swapped word turns one into the other.
-  if (columns.bad && !columns.good) column(header.cells, {kGood[0], kGood[1]}, path, header.line);
-  if (columns.swap && !columns.bad) column(header.cells, {"one_prefix_word_bad", "bad"}, path, header.line);
+  if (columns.bad && !columns.good) column(header, good, path);
+  if (columns.swap && !columns.bad) column(header, bad, path);
   return columns;
 }
 
@@ -225,31 +215,19 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
 
 std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path) {
   const std::string content = read_utf8_text(path);
-  CsvReader reader(content, path.string());
   std::vector<EvidenceSample> samples;
-  std::optional<EvidenceColumns> columns;
-  std::size_t width = 0;
-  while (!reader.done()) {
-    CsvRow row = reader.next();
-    if (row.cells.size() == 1 && row.cells.front().empty()) continue;
-    if (!columns) {
-      width = row.cells.size();
-      columns = columns_of(row, path);
-      continue;
-    }
-    if (row.cells.size() != width) {
-      throw internal::file_error("{}, line {}: expected {} columns, as in the header, found {}", path.string(),
-                                 row.line, width, row.cells.size());
-    }
+  EvidenceColumns columns;
+  const auto header = [&](const CsvRow& row) { columns = columns_of(row, path.string()); };
+  each_csv_row(content, path.string(), header, [&](const CsvRow& row) {
     const auto cell = [&](std::optional<std::size_t> which) {
       return which ? std::optional(row.cells[*which]) : std::nullopt;
     };
-    samples.push_back({.prefix = row.cells[columns->text],
-                       .good = cell(columns->good),
-                       .bad = cell(columns->bad),
-                       .evidence = row.cells[columns->evidence],
-                       .swap = cell(columns->swap).value_or("")});
-  }
+    samples.push_back({.prefix = row.cells[columns.text],
+                       .good = cell(columns.good),
+                       .bad = cell(columns.bad),
+                       .evidence = row.cells[columns.evidence],
+                       .swap = cell(columns.swap).value_or("")});
+  });
   if (samples.empty()) {
     throw internal::file_error("{}: expected a header and at least one sample, found none", path.string());
   }

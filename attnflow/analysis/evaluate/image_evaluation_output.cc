@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -9,26 +8,25 @@
 #include "attnflow/analysis/evaluate/evaluate_image.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/attribution/note.h"
+#include "attnflow/attribution/option.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"
 #include "attnflow/unicode/display_width.h"
+#include "attnflow/words/text_table.h"
 #include "attnflow/words/wrap.h"
 
 namespace attnflow {
 namespace {
 
+using internal::Align;
+using internal::TextTable;
 using Json = nlohmann::ordered_json;
 
-Json summary_json(const Summary& s) { return {{"mean", s.mean}, {"std", s.std}, {"low", s.low}, {"high", s.high}}; }
-
-Json image_comparison_json(const PairedComparison& c) {
-  Json json = summary_json(c.difference);
-  json["sign_flip_p"] = c.sign_flip_p;
+Json image_comparison_json(const PairedComparison& comparison) {
+  Json json = summary_json(comparison.difference);
+  json["sign_flip_p"] = comparison.sign_flip_p;
   return json;
 }
-
-std::string difference_text(const PairedComparison& c) { return difference_words(c.difference); }
 
 std::string image_evaluation_about(const ImageEvaluationReport& report) {
   std::string text = fmt::format("{} ({}, {} layers), {} of {} images from {}", clean_line(report.model.name),
@@ -44,19 +42,29 @@ std::string image_evaluation_about(const ImageEvaluationReport& report) {
   return text;
 }
 
-std::string order_name(const ImageEvaluationReport& report, const ImageOrderCurves& curve) {
-  return mixed_name(curve.method, curve.mixing, report.mixings);
+// A row for each order that is compared with the usual one.
+TextTable gradient_table(const ImageEvaluationReport& report) {
+  TextTable table{{{"ordered by", Align::kLeft}, {"deletion"}, {"insertion"}}};
+  for (const ImageOrderCurves& curve : report.curves) {
+    if (!curve.deletion.from_gradient) continue;
+    table.rows.push_back({mixed_name(curve.method, curve.mixing, report.mixings),
+                          difference_words(curve.deletion.from_gradient->difference),
+                          difference_words(curve.insertion.from_gradient->difference)});
+  }
+  return table;
 }
 
-bool compares_with_gradient(const ImageEvaluationReport& report) {
-  return std::any_of(report.curves.begin(), report.curves.end(),
-                     [](const ImageOrderCurves& curve) { return curve.deletion.from_gradient.has_value(); });
-}
-
-std::vector<std::string> remarks_of(const ImageEvaluationReport& report) {
-  std::vector<std::string> lines = impossible_texts(report.impossible);
-  for (std::string& text : note_texts(report.notes)) lines.push_back(std::move(text));
-  return lines;
+TextTable area_table(const ImageEvaluationReport& report) {
+  TextTable table{
+      {{"ordered by", Align::kLeft}, {"deletion"}, {"insertion"}, {"deletion from random"}, {"insertion from random"}}};
+  for (const ImageOrderCurves& curve : report.curves) {
+    const bool random = curve.method == "random";
+    table.rows.push_back({mixed_name(curve.method, curve.mixing, report.mixings), interval_words(curve.deletion.area),
+                          interval_words(curve.insertion.area),
+                          random ? "" : difference_words(curve.deletion.from_random.difference),
+                          random ? "" : difference_words(curve.insertion.from_random.difference)});
+  }
+  return table;
 }
 
 constexpr const char* kWhat =
@@ -68,7 +76,7 @@ constexpr const char* kFromGradient = "Difference from rollout over gradient on 
 
 }  // namespace
 
-std::string image_evaluation_json(const ImageEvaluationReport& report) {
+std::string evaluation_json(const ImageEvaluationReport& report) {
   Json curves = Json::array();
   for (const ImageOrderCurves& curve : report.curves) {
     curves.push_back({{"method", curve.method},
@@ -84,22 +92,19 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
       curves.back()["insertion_from_gradient"] = image_comparison_json(*curve.insertion.from_gradient);
     }
   }
+  Json settings = internal::settings_json(report.settings, kForImageCurves);
+  settings.erase("layers");
+  settings.update({{"layer", report.settings.layers.back()},
+                   {"mixing", to_texts(report.mixings)},
+                   {"discard", report.settings.discard},
+                   {"class", report.scored_class},
+                   {"blank", report.blank},
+                   {"seed", report.seed}});
   return document_text({{"format", "attnflow-image-evaluation"},
                         {"version", 2},
                         {"source", report.source},
                         {"model", internal::named_model_json(report.model)},
-                        {"settings",
-                         {{"method", to_texts(report.settings.methods)},
-                          {"mixing", to_texts(report.mixings)},
-                          {"heads", to_text(report.settings.heads)},
-                          {"residual", report.settings.residual},
-                          {"layer", report.settings.layers.back()},
-                          {"start_layer", report.settings.start_layer},
-                          {"mask_columns", to_text(report.settings.column_mask)},
-                          {"discard", report.settings.discard},
-                          {"class", report.scored_class},
-                          {"blank", report.blank},
-                          {"seed", report.seed}}},
+                        {"settings", std::move(settings)},
                         {"pictures",
                          {{"available", report.available},
                           {"scored", report.scored},
@@ -114,67 +119,42 @@ std::string image_evaluation_json(const ImageEvaluationReport& report) {
                         {"notes", internal::notes_json(report.notes)}});
 }
 
-std::string image_evaluation_csv(const ImageEvaluationReport& report) {
-  std::string out = "method,mixing,removed,deletion,insertion\n";
+std::string evaluation_csv(const ImageEvaluationReport& report) {
+  Json points = Json::array();
   for (const ImageOrderCurves& curve : report.curves) {
     for (std::size_t j = 0; j < report.removed.size(); ++j) {
-      out += fmt::format("{},{},{},{},{}\n", curve.method, mixing_text(curve.mixing), report.removed[j],
-                         curve.deletion.values[j], curve.insertion.values[j]);
+      points.push_back({{"method", curve.method},
+                        {"mixing", mixing_json(curve.mixing)},
+                        {"removed", report.removed[j]},
+                        {"deletion", curve.deletion.values[j]},
+                        {"insertion", curve.insertion.values[j]}});
     }
   }
+  return records_csv(points, {"method", "mixing", "removed", "deletion", "insertion"});
+}
+
+std::string evaluation_markdown(const ImageEvaluationReport& report) {
+  std::string out = fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n{}",
+                                image_evaluation_about(report), kWhat, internal::markdown_text(area_table(report)));
+  const TextTable from_gradient = gradient_table(report);
+  if (!from_gradient.rows.empty()) {
+    out += fmt::format("\n{}:\n\n{}", kFromGradient, internal::markdown_text(from_gradient));
+  }
+  for (const std::string& line : remarks(report.impossible, report.notes)) out += "\n" + line + "\n";
   return out;
 }
 
-std::string image_evaluation_markdown(const ImageEvaluationReport& report) {
-  std::string out = fmt::format("# Which method finds the patches that the class depends on?\n\n{}\n\n{}.\n\n",
-                                image_evaluation_about(report), kWhat);
-  out += "| ordered by | deletion | from random | insertion | from random |\n| --- | ---: | ---: | ---: | ---: |\n";
-  for (const ImageOrderCurves& curve : report.curves) {
-    const bool random = curve.method == "random";
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", order_name(report, curve), interval_words(curve.deletion.area),
-                       random ? "" : difference_text(curve.deletion.from_random), interval_words(curve.insertion.area),
-                       random ? "" : difference_text(curve.insertion.from_random));
+std::string evaluation_table(const ImageEvaluationReport& report, std::size_t width) {
+  TextTable areas = area_table(report);
+  areas.columns.resize(3);
+  std::string out = internal::paragraph(image_evaluation_about(report), width) + "\n" +
+                    internal::paragraph(kWhat, width) + internal::terminal_text(areas);
+  const TextTable from_gradient = gradient_table(report);
+  if (!from_gradient.rows.empty()) {
+    out += "\n" + internal::paragraph(kFromGradient, width) + internal::terminal_text(from_gradient) + "\n";
   }
-  if (compares_with_gradient(report)) {
-    out += fmt::format("\n{}:\n\n| ordered by | deletion | insertion |\n| --- | ---: | ---: |\n", kFromGradient);
-    for (const ImageOrderCurves& curve : report.curves) {
-      if (!curve.deletion.from_gradient) continue;
-      out +=
-          fmt::format("| {} | {} | {} |\n", order_name(report, curve), difference_text(*curve.deletion.from_gradient),
-                      difference_text(*curve.insertion.from_gradient));
-    }
-  }
-  for (const std::string& line : remarks_of(report)) out += "\n" + line + "\n";
+  for (const std::string& line : remarks(report.impossible, report.notes)) out += internal::paragraph(line, width);
   return out;
-}
-
-std::string image_evaluation_table(const ImageEvaluationReport& report, std::size_t width) {
-  std::size_t name_cells = 10;
-  for (const ImageOrderCurves& curve : report.curves)
-    name_cells = std::max(name_cells, order_name(report, curve).size());
-  const auto row = [&](const std::string& name, const std::string& deletion, const std::string& insertion) {
-    return fmt::format("{:<{}}  {:<26}  {}\n", name, name_cells, deletion, insertion);
-  };
-  std::string out = fmt::format("{}\n{}{}", internal::paragraph(image_evaluation_about(report), width),
-                                internal::paragraph(kWhat, width), row("ordered by", "deletion", "insertion"));
-  for (const ImageOrderCurves& curve : report.curves) {
-    out += row(order_name(report, curve), interval_words(curve.deletion.area), interval_words(curve.insertion.area));
-  }
-  if (compares_with_gradient(report)) {
-    out += fmt::format("\n{}{}", internal::paragraph(kFromGradient, width), row("ordered by", "deletion", "insertion"));
-    for (const ImageOrderCurves& curve : report.curves) {
-      if (!curve.deletion.from_gradient) continue;
-      out += row(order_name(report, curve), difference_text(*curve.deletion.from_gradient),
-                 difference_text(*curve.insertion.from_gradient));
-    }
-    out += '\n';
-  }
-  for (const std::string& line : remarks_of(report)) out += internal::paragraph(line, width);
-  return out;
-}
-
-void write_image_evaluation(const std::filesystem::path& path, const ImageEvaluationReport& report) {
-  write_evaluation(path, report, image_evaluation_json, image_evaluation_csv, image_evaluation_markdown);
 }
 
 }  // namespace attnflow

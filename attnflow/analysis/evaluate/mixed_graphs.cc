@@ -156,12 +156,4 @@ std::string mixed_name(const std::string& method, const std::optional<Mixing>& m
   return plain ? method : method + " over " + to_text(*mixing);
 }
 
-std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible) {
-  std::vector<std::string> lines;
-  for (const auto& [mixing, reason] : impossible) {
-    lines.push_back(fmt::format("Left out --mixing {}: {}.", mixing, clean_line(reason)));
-  }
-  return lines;
-}
-
 }  // namespace attnflow

@@ -68,7 +68,4 @@ std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixi
 std::string mixed_name(const std::string& method, const std::optional<Mixing>& mixing,
                        std::span<const Mixing> compared);
 
-// "Without --mixing globenc: ...", a line for each, for people.
-std::vector<std::string> impossible_texts(const std::map<std::string, std::string>& impossible);
-
 }  // namespace attnflow
