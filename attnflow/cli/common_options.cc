@@ -52,10 +52,11 @@ CLI::Option* repeatable(CLI::Option* option) { return option->take_all()->allow_
 
 CLI::Option* comma_list(CLI::Option* option) { return repeatable(option->delimiter(',')); }
 
-CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names) {
+CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names, const std::string& more) {
   return comma_list(command->add_option("--mixing", names,
                                         "Matrix of each layer, as in explain; comma-separated, or all: every mixing "
-                                        "that the model supports"))
+                                        "that the model supports" +
+                                            more))
       ->capture_default_str();
 }
 

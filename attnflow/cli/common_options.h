@@ -86,8 +86,8 @@ template <typename Owner>
 [[nodiscard]] ReadSettings add_settings(CLI::App* command, const Settings& defaults, OptionUse use,
                                         const std::map<std::string, const char*>& helps = {});
 
-// Adds --mixing for evaluations of several: a comma-separated list, or all.
-CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names);
+// Adds --mixing for evaluations of several: a comma-separated list, or all. `more` ends the help.
+CLI::Option* add_mixings_option(CLI::App* command, std::vector<std::string>& names, const std::string& more = "");
 
 // `more` continues the help for threads.
 void add_machine(CLI::App* command, std::size_t& threads, const char* more, std::string& device);

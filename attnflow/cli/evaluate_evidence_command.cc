@@ -50,7 +50,7 @@ void run_evidence(EvidenceArguments& arguments) {
 void add_evidence_task(CLI::App& evaluate) {
   auto arguments = std::make_shared<EvidenceArguments>();
   EvidenceOptions& options = arguments->options;
-  options.scores = {"blank-out"};
+  arguments->mixings = {"auto"};
   CLI::App* task =
       evaluate.add_subcommand("evidence", "How high does each method rank the word that decides a prediction?");
   task->add_option(
@@ -84,7 +84,7 @@ void add_evidence_task(CLI::App& evaluate) {
         "Compare the right word, or what the model predicts, with these, subtracting their mean logit: words separated "
         "by commas; next10 (the ten most probable others; any number works); rest (all others); none (explain the "
         "logit alone); auto (the wrong word; without one, next10)"}});
-  add_mixings_option(task, arguments->mixings);
+  add_mixings_option(task, arguments->mixings, "; auto: attention and, where the model supports it, relevance");
   task->add_option("--flow-layers", arguments->flow_layers,
                    "Layers to compute flow for; default: one at each quarter of the model's depth");
   add_whole_number(task, "--resamples", options.resampling.resamples, "Number of bootstrap resamples");

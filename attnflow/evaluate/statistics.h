@@ -113,6 +113,11 @@ struct Summary {
   double high = kMissing;
 };
 
+// The bootstrap of fewer values says little of their mean.
+inline constexpr std::size_t kFewestForInterval = 10;
+// Removes the interval from a summary of fewer values; returns whether it had one.
+bool drop_interval(Summary& summary);
+
 // Returns one summary per cell. `values` is [cell, sample], NaN where a sample has no value in a cell.
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options = {});
 

@@ -73,7 +73,7 @@ def evaluate(
     tokenizer: Any,
     samples: str | PathLike[str] | Iterable[Mapping[str, Any]],
     *,
-    mixing: str | Sequence[str] = ("attention", "relevance"),
+    mixing: str | Sequence[str] = "auto",
     scores: str | Sequence[str] = ("check",),
     flow_layers: int | Sequence[int] | None = None,
     begin: str = "",
@@ -89,7 +89,7 @@ def evaluate(
         that decides. Optional: `good`, the word or class that is explained (else what the model predicts), `bad`, what
         it is compared with, and `swap`, a word that turns the answer in the evidence's place; texts where it does not
         are left out.
-    mixing: one or several, or "all".
+    mixing: one or several, "all", or "auto": attention and, where the model supports it, relevance.
     scores: other rankings to compare with: check, blank-out, gradient, gradient-x-input, attnlrp, ...
     flow_layers: the layers that flow starts from; None: a quarter, half, three quarters of the depth, and the last.
     begin: a text before every text, such as the token that begins one.

@@ -208,15 +208,6 @@ void compare_methods(CorrelationReport& report, const Tensor<double>& values, co
   }
 }
 
-// Removes the interval from a summary of too few samples; returns whether it had one.
-bool drop_interval(Summary& summary) {
-  if (summary.count >= kFewestForInterval) return false;
-  const bool had_one = summary.count > 0;
-  summary.low = kMissing;
-  summary.high = kMissing;
-  return had_one;
-}
-
 void drop_intervals(CorrelationReport& report) {
   bool any = false;
   for (CorrelationCell& cell : report.cells) any = drop_interval(cell.summary) || any;

@@ -62,9 +62,6 @@
 
 namespace attnflow {
 
-// Cells and comparisons of fewer values have no interval (NaN) and a note, because their bootstrap says little.
-inline constexpr std::size_t kFewestForInterval = 10;
-
 struct CorrelationOptions {
   // Uses those of OptionUse::kForCorrelations. Methods: raw, rollout, flow, attnlrp, gradient-x-input,
   // integrated-gradients.

@@ -276,8 +276,13 @@ class Measurement {
   std::optional<BlankToken> blank_;  // where a score needs it
 };
 
+// Otherwise those that the model supports are tried.
+bool names_mixings(const EvidenceOptions& options) {
+  return !options.mixings.empty() && options.mixings != std::vector<Mixing>{Mixing::kAuto};
+}
+
 void check_evidence_options(const EvidenceOptions& options) {
-  check_mixings(options.mixings);
+  if (names_mixings(options)) check_mixings(options.mixings);
   // --against matters even if only attention is evaluated, since blank-out follows it.
   Settings shared = options.settings;
   shared.against = "auto";
@@ -352,6 +357,13 @@ void add_statistics(EvidenceReport& report, const Tensor<double>& ranks,
     report.cells[c].above_position = position[c];
     report.cells[c].above_chance = chance[c];
   }
+  bool had_intervals = false;
+  for (EvidenceCell& cell : report.cells) {
+    for (Summary* const summary : {&cell.reciprocal_rank, &cell.above_position, &cell.above_chance}) {
+      had_intervals = drop_interval(*summary) || had_intervals;
+    }
+  }
+  if (had_intervals) report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
 }
 
 std::vector<std::size_t> quarters(std::size_t start_layer, std::size_t layers) {
@@ -434,12 +446,15 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
   report.has_wrong = samples.front().bad.has_value();
   check_evidence_memory(questions, options, kAttention, info);
   report.mixings = options.mixings;
-  if (options.mixings.empty()) {
+  if (!names_mixings(options)) {
     const ScoreTarget first = evidence_target(model, codec, questions.front(), options.stop_token);
-    std::tie(report.mixings, report.impossible) = possible_mixings([&](Mixing mixing) {
+    const auto attempt = [&](Mixing mixing) {
       mixed_graphs(model, settings_of_mixings(options.settings, std::span(&mixing, 1)),
                    graphs_question(questions.front(), first, options));
-    });
+    };
+    constexpr std::array kUsual = {Mixing::kAttention, Mixing::kRelevance};
+    std::tie(report.mixings, report.impossible) =
+        options.mixings.empty() ? possible_mixings(attempt) : possible_mixings(attempt, kUsual);
   }
   check_evidence_memory(questions, options, report.mixings, info);
 

@@ -73,12 +73,13 @@ std::vector<EvidenceSample> read_evidence(const std::filesystem::path& path);
 
 struct EvidenceOptions {
   Settings settings;  // method, against, heads, residual, start_layer, flow_tolerance are looked at
-  // Each once, not auto; empty: all that the model supports, tried on the first sample.
-  std::vector<Mixing> mixings = {Mixing::kAttention};
+  // Each once; empty: all that the model supports; {kAuto}: of attention and relevance those that it supports. What it
+  // supports is tried on the first sample.
+  std::vector<Mixing> mixings = {Mixing::kAuto};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
-  std::vector<std::string> scores;       // as above; random is always there
-  std::string begin;                     // put before every prefix, such as a token that begins a text
-  std::size_t samples = 200;             // drawn by the seed; 0: all
+  std::vector<std::string> scores = {"check"};  // as above; random is always there
+  std::string begin;                            // put before every prefix, such as a token that begins a text
+  std::size_t samples = 200;                    // drawn by the seed; 0: all
   std::uint64_t seed = 1;
   ResamplingOptions resampling;
   std::size_t threads = 0;

@@ -109,6 +109,7 @@ EvidenceOptions masked_options(std::vector<Mixing> mixings) {
   EvidenceOptions options;
   options.resampling.resamples = 20;
   options.mixings = std::move(mixings);
+  options.scores = {};
   return options;
 }
 
@@ -220,8 +221,9 @@ TEST(EvaluateMaskedEvidence, SaysWhatItLeavesOutAndRefuses) {
   EXPECT_EQ(report.left_out, (std::map<std::string, std::size_t>{
                                  {"the text does not contain exactly one mask token", 2},
                                  {"a mask stands for one token, but the right or the wrong word is several", 1}}));
-  expect_error(ErrorKind::kUsage, {"--mixing", "auto"},
-               [&] { evaluate_evidence(model, MaskCodec(), samples, masked_options({Mixing::kAuto})); });
+  expect_error(ErrorKind::kUsage, {"--mixing", "auto"}, [&] {
+    evaluate_evidence(model, MaskCodec(), samples, masked_options({Mixing::kAuto, Mixing::kAttention}));
+  });
   expect_error(ErrorKind::kUsage, {"each once", "attention"}, [&] {
     evaluate_evidence(model, MaskCodec(), samples, masked_options({Mixing::kAttention, Mixing::kAttention}));
   });

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "attnflow/analysis/generate/decoder_for_test.h"
+#include "attnflow/attribution/note_for_test.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::evaluate_evidence_test {
@@ -18,6 +21,8 @@ const std::size_t kTokens = 1 + kSamples[0].prefix.size();  // bytes behind the 
 
 EvidenceOptions options_for(const std::vector<std::string>& methods) {
   EvidenceOptions options;
+  options.mixings = {Mixing::kAttention};
+  options.scores = {};
   options.settings.methods = parse_methods(methods);
   options.resampling.resamples = 50;
   return options;
@@ -63,6 +68,19 @@ TEST(EvaluateEvidence, OneHeadIsRankedToo) {
   EXPECT_EQ(evaluate_evidence(decoder, ByteCodec(), kSamples, options).scored, 2U);
   options.settings.heads = parse_heads("3");
   expect_error(ErrorKind::kUsage, {"--heads"}, [&] { evaluate_evidence(decoder, ByteCodec(), kSamples, options); });
+}
+
+TEST(EvaluateEvidence, ByDefaultItTriesRelevance) {
+  ScriptedDecoder decoder("a", kTokens);  // without gradients
+  EvidenceOptions options;
+  EXPECT_EQ(options.scores, std::vector<std::string>{"check"});
+  options.scores = {};
+  const EvidenceReport report = evaluate_evidence(decoder, ByteCodec(), kSamples, options);
+  EXPECT_EQ(report.mixings, std::vector<Mixing>{Mixing::kAttention});
+  ASSERT_EQ(report.impossible.size(), 1U);
+  EXPECT_EQ(report.impossible.begin()->first, "relevance");
+  EXPECT_TRUE(std::isnan(report.cells.front().reciprocal_rank.low));
+  EXPECT_EQ(test::notes_of(report.notes, NoteCode::kNoIntervals).size(), 1U);
 }
 
 TEST(EvaluateEvidence, RefusesMatricesThatDoNotFitBeforeTheModelRuns) {

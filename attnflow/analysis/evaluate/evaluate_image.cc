@@ -59,6 +59,18 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
 constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PatchCurves::deletion},
                                 std::pair{&ImageOrderCurves::insertion, &PatchCurves::insertion}};
 
+void drop_intervals(ImageEvaluationReport& report) {
+  bool had_one = false;
+  for (ImageOrderCurves& order : report.curves) {
+    for (ImageCurve* const curve : {&order.deletion, &order.insertion}) {
+      had_one = drop_interval(curve->area) || had_one;
+      drop_interval(curve->from_random.difference);
+      if (curve->from_gradient) drop_interval(curve->from_gradient->difference);
+    }
+  }
+  if (had_one) report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
+}
+
 }  // namespace
 
 ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& pictures,
@@ -159,6 +171,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
       curve.from_gradient = difference(m, usual);
     }
   }
+  drop_intervals(report);
   return report;
 }
 

@@ -220,7 +220,7 @@ TEST(EvaluateImage, GradientsAreThoseOfTheClassThatIsScored) {
   EXPECT_EQ(made_up.targets, (std::vector<std::size_t>{2, 2}));
   options.settings.heads = parse_heads("max");
   const ImageEvaluationReport report = evaluate_image(model, pictures(2, 2), options);
-  EXPECT_EQ(test::codes_of(report.notes), (std::vector{NoteCode::kHeadsUnused}));
+  EXPECT_EQ(test::codes_of(report.notes), (std::vector{NoteCode::kHeadsUnused, NoteCode::kNoIntervals}));
 }
 
 TEST(EvaluateImage, MethodsBesideTheGraphOrderByWhatSpeaksForTheClass) {

@@ -71,10 +71,12 @@ std::string records_csv(const Json& records, std::initializer_list<const char*> 
 
 std::string interval_words(const Summary& summary) {
   if (summary.count == 0) return "";
+  if (std::isnan(summary.low)) return fmt::format("{:.3f}", summary.mean);
   return fmt::format("{:.3f} ({:.3f} to {:.3f})", summary.mean, summary.low, summary.high);
 }
 std::string difference_words(const Summary& summary) {
   if (summary.count == 0) return "";
+  if (std::isnan(summary.low)) return fmt::format("{:+.3f}", summary.mean);
   return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", summary.mean, summary.low, summary.high);
 }
 

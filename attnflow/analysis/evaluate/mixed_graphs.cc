@@ -134,17 +134,21 @@ bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> 
 }
 
 std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
-    const std::function<void(Mixing)>& attempt) {
+    const std::function<void(Mixing)>& attempt, std::span<const Mixing> tried) {
+  std::vector<Mixing> all;
+  for (const MixingInfo& info : all_mixings()) {
+    if (info.mixing != Mixing::kAuto) all.push_back(info.mixing);
+  }
+  if (tried.empty()) tried = all;
   std::vector<Mixing> possible;
   std::map<std::string, std::string> impossible;
-  for (const MixingInfo& info : all_mixings()) {
-    if (info.mixing == Mixing::kAuto) continue;
+  for (const Mixing mixing : tried) {
     try {
-      attempt(info.mixing);
-      possible.push_back(info.mixing);
+      attempt(mixing);
+      possible.push_back(mixing);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kUnsupportedModel) throw;
-      impossible[info.name] = error.what();
+      impossible[to_text(mixing)] = error.what();
     }
   }
   return {possible, impossible};
