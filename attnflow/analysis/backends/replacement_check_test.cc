@@ -52,18 +52,20 @@ ReplacementCheck check(Decoder& decoder, const std::vector<std::int64_t>& ids, c
   return check_by_replacement({decoder, codec, input, kTarget, groups}, wanted, options);
 }
 
-// The probability of what the target compares.
-double share_of_compared(const std::vector<float>& logits) {
+double share_of(const std::vector<std::size_t>& chosen, const std::vector<float>& logits) {
   double all = 0.0;
   for (const float logit : logits) all += std::exp(double{logit});
-  double compared = std::exp(double{logits[kTarget.label]});
-  for (const std::size_t other : kTarget.others) compared += std::exp(double{logits[other]});
-  return compared / all;
+  double share = 0.0;
+  for (const std::size_t id : chosen) share += std::exp(double{logits[id]}) / all;
+  return share;
 }
 
 // The definition, word for word: each text runs as a whole.
 PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, std::size_t count, double value) {
-  const double share = share_of_compared(logits_after(decoder, kIds));
+  const std::vector<float> before_any = logits_after(decoder, kIds);
+  std::vector<std::size_t> likely = by_logit(before_any);
+  likely.resize(11);
+  const double own_weight = 0.06 * share_of({97, 98, 99, 100}, before_any);  // what kTarget compares
   const ByteCodec codec;
   const std::vector<std::int64_t> before =
       begin == 0 ? std::vector<std::int64_t>{ByteCodec::kEnd}
@@ -78,9 +80,9 @@ PlaceDrop expected_drop(Decoder& decoder, std::size_t begin, std::size_t end, st
     text.push_back(id);
     text.insert(text.end(), kIds.begin() + static_cast<std::ptrdiff_t>(end), kIds.end());
     const std::vector<float> logits = logits_after(decoder, text);
-    const double fit = std::min(1.0, share_of_compared(logits) / share);
+    const double fit = std::min(1.0, share_of(likely, logits) / share_of(likely, before_any));
     place.tried.push_back({codec.readable(id), fit, value_of(kTarget, logits)});
-    weights += fit + 0.06 * share;
+    weights += fit + own_weight;
   }
   for (const TriedReplacement& one : place.tried) place.drop += one.fit * (value - one.value) / weights;
   return place;

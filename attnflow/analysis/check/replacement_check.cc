@@ -14,8 +14,8 @@
 namespace attnflow {
 namespace {
 
-constexpr double kOwnWeight = 0.06;        // of the token itself beside each candidate
-constexpr std::size_t kMostProbable = 11;  // stand for what competes with a target that names no competitors
+constexpr std::size_t kMostProbable = 11;  // tokens, whose probability says how well a replacement fits
+constexpr double kOwnWeight = 0.06;        // of the token itself beside each candidate, if what is compared is certain
 
 double probability_of(std::span<const float> logits, std::span<const std::size_t> chosen) {
   const std::vector<double> probabilities = softmax(logits);
@@ -91,16 +91,16 @@ class Check {
     return is_finite ? target_value(question_.target, logits) : std::numeric_limits<double>::quiet_NaN();
   }
 
-  // The target's token and those that it is compared with.
-  std::vector<std::size_t> competitors(std::span<const float> logits) const {
-    if (!question_.target.has_others()) return largest_logits(logits, kMostProbable);
-    std::vector<std::size_t> all = question_.target.others;
-    all.push_back(question_.target.label);
-    return all;
+  double fit_of(std::span<const float> logits) const {
+    return share_ > 0.0 ? std::min(1.0, probability_of(logits, likely_) / share_) : 0.0;
   }
 
-  double fit_of(std::span<const float> logits) const {
-    return share_ > 0.0 ? std::min(1.0, probability_of(logits, competitors_) / share_) : 0.0;
+  // The probability of the target's token and those that it is compared with.
+  double compared_share(std::span<const float> logits) const {
+    if (!question_.target.has_others()) return share_;
+    std::vector<std::size_t> compared = question_.target.others;
+    compared.push_back(question_.target.label);
+    return probability_of(logits, compared);
   }
 
   void look_at_text() {
@@ -108,9 +108,9 @@ class Check {
                                    [&](std::size_t, std::span<const float> logits) {
                                      result_.value = value_of(logits);
                                      if (!of_tokens_) return;
-                                     competitors_ = competitors(logits);
-                                     share_ = probability_of(logits, competitors_);
-                                     result_.own_weight = kOwnWeight * share_;
+                                     likely_ = largest_logits(logits, kMostProbable);
+                                     share_ = probability_of(logits, likely_);
+                                     result_.own_weight = kOwnWeight * compared_share(logits);
                                    });
   }
 
@@ -163,9 +163,9 @@ class Check {
   bool of_tokens_ = false;  // are predicted, not classes
   std::vector<std::size_t> places_;
   std::vector<std::vector<internal::Candidate>> candidates_;  // of each place
-  std::vector<std::size_t> competitors_;
-  double share_ = 0.0;         // of the probability, which the text gives to them
-  std::size_t looked_at_ = 0;  // texts
+  std::vector<std::size_t> likely_;                           // the text's most probable tokens
+  double share_ = 0.0;                                        // their probability
+  std::size_t looked_at_ = 0;                                 // texts
   ReplacementCheck result_;
 };
 

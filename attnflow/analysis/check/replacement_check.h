@@ -6,18 +6,17 @@
 // the text is odd, most of all after the last words, and a right map looks wrong.
 //
 // Definition. F(x) is the target's value, a logit less the mean of those that it is compared with. Let x be the text,
-// and x_jc the text in which candidate c stands in the place of token j (or of all tokens of word j). S holds the
-// target's token and those that it is compared with; for a logit that is compared with nothing or with all others, the
-// eleven tokens that are most probable for x. With the probability P(S | x) that the model gives to them,
+// x_jc the text in which candidate c stands in the place of token j (or of all tokens of word j), and P(M | x) the
+// probability of the eleven tokens M that are most probable for x. With
 //
-//     f_jc  =  min(1, P(S | x_jc) / P(S | x))
+//     f_jc  =  min(1, P(M | x_jc) / P(M | x))
 //
-// (1 where classes are predicted), the drop of token j is a mean of F(x) - F(x_jc) over at most K candidates. Those
-// count most after which the compared tokens are still what may come: after others, another kind of word is predicted,
-// and F says little of this one rather than its competitors. A place where hardly any candidate fits counts little
-// itself: place_drops.h has the mean, its spread, and the reliability of all drops. There, w = 0.06 P(S | x), and 0 for
-// classes: where the compared tokens are improbable after x itself, f_jc says less. replacements.h says what the
-// candidates are.
+// (1 where classes are predicted), the drop of token j is a mean of F(x) - F(x_jc) over at most K candidates, those
+// weighing most that keep the kind of word that is predicted: after others, F says little of this word rather than its
+// competitors. A place where hardly any candidate fits counts little itself: place_drops.h has the mean, its spread,
+// and the reliability of all drops. There, w = 0.06 P(S | x) for the target's token and those that it is compared with,
+// S (M if it is compared with nothing or with all), and 0 for classes: of a contrast that is improbable for x, f says
+// less. replacements.h says what the candidates are.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide, whose drop is at
 // least half of the largest within two standard errors of both. Short texts try all at once. The texts of a stage run
