@@ -268,7 +268,8 @@ class Joint(PackageTest):
                 model(input_ids=ids, decoder_input_ids=decoder_ids)
         zeroing.remove()
         keeping.remove()
-        changes = torch.stack([1 - torch.cosine_similarity(found[0], one, dim=-1) for one in found[1:]], dim=-1)
+        similar: Any = torch.stack([torch.cosine_similarity(found[0], one, dim=-1) for one in found[1:]], dim=-1)
+        changes = 1 - similar
         return (changes / changes.sum(-1, keepdim=True)).numpy()
 
     def test_globenc_needs_norms_after(self) -> None:
