@@ -65,9 +65,11 @@ double completeness_error(const LayerTerms& terms, std::span<const float> bias) 
   std::vector<double> constant(bias.begin(), bias.end());
   if (bias.empty()) {
     constant.assign(left[0].size(), 0.0);
+    double reached = 0.0;  // positions that the block writes into
+    for (std::size_t q = 0; q < n; ++q) reached += block_scale(terms, q) > 0.0 ? 1.0 : 0.0;
     for (std::size_t q = 0; q < n; ++q) {
-      const double parts = block_scale(terms, q) * static_cast<double>(n);
-      for (std::size_t c = 0; c < constant.size(); ++c) constant[c] += left[q][c] / parts;
+      const double parts = block_scale(terms, q) * reached;
+      for (std::size_t c = 0; parts > 0.0 && c < constant.size(); ++c) constant[c] += left[q][c] / parts;
     }
   }
   double largest = 0.0;

@@ -237,7 +237,7 @@ ContributionLayer contribution_layer(const LayerTerms& terms, FoldedNorms folded
 
   std::vector<const NormTerms*> norms;
   if (folded != FoldedNorms::kNone && !terms.norm.scale.empty()) norms.push_back(&terms.norm);
-  if (folded == FoldedNorms::kBoth) norms.push_back(&terms.feed_forward_norm);
+  if (folded == FoldedNorms::kBoth && !terms.feed_forward_norm.scale.empty()) norms.push_back(&terms.feed_forward_norm);
   layer.projection = folded_projection(terms.output_projection.data(), layer, norms);
   layer.residual = folded_rows(terms.residual.data(), layer.queries, layer, norms, layer.own_residual);
   if (folded == FoldedNorms::kFirst && !norms.empty()) {

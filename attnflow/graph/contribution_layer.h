@@ -23,7 +23,7 @@ namespace attnflow::internal {
 enum class FoldedNorms : std::uint8_t {
   kNone,
   kFirst,  // the one after the block, if any
-  kBoth,   // also the one after the feed-forward net, for x and O only
+  kBoth,   // also the one after the feed-forward net, if any, for x and O only
 };
 
 struct ContributionLayer {

@@ -50,7 +50,7 @@ void remove_from(Tensor<double>& rows, std::size_t query_begin, Contribution con
 }
 
 void check_needs(const LayerTerms& terms, Contribution method) {
-  if (method == Contribution::kGlobenc && (terms.norm.scale.empty() || terms.feed_forward_norm.scale.empty())) {
+  if (method == Contribution::kGlobenc && terms.norm.scale.empty()) {
     fail_with(ErrorKind::kUnsupportedModel,
               "mixing globenc: expected layers with a norm after attention and one after the "
               "feed-forward network, as in BERT, found layer {} without; choose --mixing norm or alti",

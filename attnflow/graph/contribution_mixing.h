@@ -11,6 +11,7 @@
 //
 //     norm           |F_ij|                                              graph/norm_contributions.h
 //     globenc        the same through the second residual and its norm   graph/norm_contributions.h
+//                    (norm where the layer ends before them)
 //     alti           max(0, |y_i|_1 - |y_i - F_ij|_1)                    graph/alti_contributions.h
 //     ifr            the same for each head's part of T_ij, and for x_i  graph/ifr_contributions.h
 //     value-zeroing  1 - cos(y'_i, y'_i without value j)                 graph/value_zeroing.h
@@ -124,9 +125,9 @@ AttentionGraph contribution_graph(TensorView<const double> contributions, const 
 
 // How far the terms of a whole layer are from complete: the largest |y_i - x_i - sum_j T_ij - b| over the largest
 // |y_i|, over all numbers of all positions. About 1e-6 for a float32 engine. `bias`: b, [hidden], which is also
-// multiplied by block_scale; if absent, the mean remainder over positions is used (with a single position, this proves
-// nothing). O(H n^2 w + n d^2), float64, one thread. Throws Error(kOther) for a chunk of a layer, or shapes that do not
-// match.
+// multiplied by block_scale; if absent, the mean remainder over the positions that the block writes into is used (with
+// a single one, this proves nothing). O(H n^2 w + n d^2), float64, one thread. Throws Error(kOther) for a chunk of a
+// layer, or shapes that do not match.
 double completeness_error(const LayerTerms& terms, std::span<const float> bias = {});
 
 }  // namespace attnflow

@@ -184,6 +184,48 @@ TEST(ContributionMixing, AScaleOfTheBlockMultipliesItsBias) {
   EXPECT_LT(completeness_error(terms), 1e-6);
 }
 
+// As in the joint graph of an encoder-decoder, where a layer works on the tokens of one text.
+TEST(ContributionMixing, PositionsThatTheBlockLeavesAloneKeepToThemselves) {
+  for (const NormsForTest norms : {NormsForTest::kBefore, NormsForTest::kAfter, NormsForTest::kRmsAfter}) {
+    const OwnedTerms layer = random_terms({.norms = norms, .seed = 5}).front();
+    const std::size_t n = layer.residual.extent(0);
+    OwnedTerms joint = layer;
+    Tensor<float> scale({n}, std::vector<float>(n, 1.0F));
+    for (const std::size_t i : {std::size_t{0}, n - 2, n - 1}) {
+      scale(i) = 0.0F;
+      for (std::size_t c = 0; c < joint.residual.extent(1); ++c) joint.residual(i, c) = joint.output(i, c) = 0.0F;
+      for (std::size_t h = 0; h < joint.attention.extent(0); ++h) {
+        for (std::size_t j = 0; j < n; ++j) joint.attention(h, i, j) = 0.0F;
+      }
+    }
+    LayerTerms terms = with_rest(joint.terms());
+    terms.block_scale = scale.view();
+    EXPECT_LT(completeness_error(terms, joint.bias), 1e-6);
+    EXPECT_LT(completeness_error(terms), 1e-6);
+    for (const Contribution method : kAll) {
+      if (method == Contribution::kGlobenc && norms == NormsForTest::kBefore) continue;
+      SCOPED_TRACE(contribution_name(method));
+      ContributionRows rows(1, {.contribution = method, .threads = 1}, false);
+      const Tensor<double> found = rows.rows(terms);
+      const Tensor<double> whole = rows_of(layer, method);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t j = 0; j < n; ++j) {
+          const double alone = i == j ? 1.0 : 0.0;
+          EXPECT_NEAR(found(i, j), scale(i) == 0.0F ? alone : whole(i, j), 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST(ContributionMixing, GlobencOfALayerThatEndsBehindItsFirstNormIsNorm) {
+  const OwnedTerms layer = random_terms({.norms = NormsForTest::kAfter, .seed = 6}).front();
+  LayerTerms terms = layer.terms();
+  terms.feed_forward_norm = {};
+  ContributionRows rows(1, {.contribution = Contribution::kGlobenc, .threads = 1}, false);
+  EXPECT_EQ(largest_difference(rows.rows(terms), rows_of(layer, Contribution::kNorm)), 0.0);
+}
+
 TEST(ContributionMixing, ChunksAndThreadsChangeNoBit) {
   constexpr std::size_t kTokens = 150;
   const std::vector<OwnedTerms> layers = random_terms({.layers = 2,

@@ -14,6 +14,11 @@
 // In layers whose norm comes before the block (GPT-2, Llama, ViT), y_i is passed on as it is; in those whose norm comes
 // after it (BERT), y_i is the input of that norm. Contributions (graph/contribution_mixing.h) are computed from these.
 //
+// In the joint graph of an encoder-decoder a layer works on the source tokens or on the target tokens, and leaves the
+// others as they are. Those have block_scale_i = 0: nothing reaches them, and y_i = x_i, which need not be given (zeros
+// stand for both). A decoder layer is two of these layers, with one attention block each: attention to the target ends
+// with its norm if norms come after their blocks, and the feed-forward net belongs to attention to the source.
+//
 // References: graph/norm_contributions.h.
 //
 // Example:
@@ -53,11 +58,11 @@ struct LayerTerms {
   TensorView<const float> attention;  // [head, q, key], after softmax; keys count from the start of the sequence
   TensorView<const float> values;     // [q, key-value head, width]: for these positions; others came earlier
   TensorView<const float> output_projection;  // [head, width, hidden]: O^h; the same in every chunk
-  TensorView<const float> block_scale = {};   // [q]: scale of T_ij; empty: 1
+  TensorView<const float> block_scale = {};   // [q]: scale of T_ij and b, at least 0; empty: 1
   TensorView<const float> residual;           // [q, hidden]: x
   TensorView<const float> output;             // [q, hidden]: y
-  // For layers whose norms come after: the norm of y, and the one after the feed-forward net. Otherwise, scales are
-  // empty.
+  // For layers whose norms come after: the norm of y, and the one after the feed-forward net, if the layer has one.
+  // Otherwise, scales are empty.
   NormTerms norm = {};
   NormTerms feed_forward_norm = {};
   // The rest of the layer, from rows of y [rows, hidden] to the layer's output [rows, hidden], each row independently.

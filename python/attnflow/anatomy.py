@@ -35,7 +35,7 @@ _TOKENS = 6
 
 
 @dataclass
-class _Call:
+class Call:
     """A call of a module within a layer: the tensor that it was given, and the one that it gave."""
 
     path: str
@@ -53,7 +53,7 @@ class _Seen:
     x: Any = None
     o: Any = None
     mixed: Any = None  # what attention gave
-    calls: list[_Call] = field(default_factory=list)  # in the order in which they ended
+    calls: list[Call] = field(default_factory=list)  # in the order in which they ended
 
 
 class FoundOnce(Generic[Found]):
@@ -167,7 +167,7 @@ def _record(calls: list[_Seen], path: str, module: Any, given: Any, gave: Any) -
     if path == "":
         calls[-1].x, calls[-1].o = given, gave
     else:
-        calls[-1].calls.append(_Call(path, module, given, gave))
+        calls[-1].calls.append(Call(path, module, given, gave))
 
 
 @contextmanager
@@ -228,17 +228,17 @@ def _parts(seen: _Seen) -> LayerParts:
     first = next((call for call in alike if _is_norm(call)), None)
     given = first or min(alike, key=lambda call: call.path.count("."))
     return LayerParts(
-        **found, behind=given.path, scale=scale, last_norm="" if first is None else _last_norm(seen, first)
+        **found, behind=given.path, scale=scale, last_norm="" if first is None else last_norm(seen.calls, seen.o, first)
     )
 
 
-def _last_norm(seen: _Seen, first: _Call) -> str:
-    """The norm that ends the layer, if the residual stream goes on from the norm behind attention."""
-    last = next((call for call in reversed(seen.calls) if _is_norm(call) and same(call.gave, seen.o)), None)
+def last_norm(calls: list[Call], o: Any, first: Call) -> str:
+    """The norm that ends the layer, if the residual stream goes on from the norm behind attention (`first`)."""
+    last = next((call for call in reversed(calls) if _is_norm(call) and same(call.gave, o)), None)
     if last is None or not _is_norm(first) or last.path == first.path or last.given is None or first.gave is None:
         return ""
     rest = last.given - first.gave
-    is_after = any(same(call.gave, rest) for call in seen.calls if call.gave is not None)
+    is_after = any(same(call.gave, rest) for call in calls if call.gave is not None)
     return last.path if is_after else ""
 
 
@@ -265,11 +265,11 @@ def _is_within(path: str, outer: str) -> bool:
     return f"{path}.".startswith(f"{outer}.")
 
 
-def _is_norm(call: _Call) -> bool:
+def _is_norm(call: Call) -> bool:
     return type(call.module).__name__.lower().endswith("norm") and call.given is not None and call.gave is not None
 
 
-def _scales(call: _Call) -> bool:
+def _scales(call: Call) -> bool:
     """Whether it is a norm, or multiplies each number by a factor of its own (DINOv2)."""
     name = type(call.module).__name__.lower()
     return name.endswith(("norm", "scale")) and call.given is not None and call.gave is not None

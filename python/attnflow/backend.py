@@ -17,10 +17,11 @@ from typing import Any
 from attnflow import _core
 from attnflow.anatomy import FoundOnce, layers_found
 from attnflow.capture import capture_with, has_sinks, shape_alone, stack_layers, text_config
-from attnflow.edges import Run, Watch
+from attnflow.edges import Run, Watch, require_norms
 from attnflow.errors import Error, unsupported
 from attnflow.joint import declared_layers, is_encoder_decoder, joint_of, whole_number
 from attnflow.joint_pass import JointPass, decoder_parts
+from attnflow.joint_terms import joint_layers, run_with_terms
 from attnflow.layers import LayerParts
 from attnflow.model_inputs import inputs_of_ids, model_name, positions, row_of
 from attnflow.one_pass import OnePass, same_inputs
@@ -509,13 +510,16 @@ class Backend:
     def _contributions(self, inputs: dict[str, Any], texts: Sequence[Asked]) -> Any:
         import torch
 
+        if self.is_joint:
+            give = partial(texts[0].give, texts[0].sink.terms)
+            return run_with_terms(self.model, inputs, self._mixing, self.source, give)
         counts = [self._count(text.ids) for text in texts]
 
         def finished(run: Run) -> None:
             terms, bias = run.terms()
             for place, (text, count) in enumerate(zip(texts, counts, strict=True)):
                 text.give(self._confirm, run.by_head[place : place + 1, :, :count, :count], run.number)
-                made = terms(place, count)
+                made = terms(place, count).made()
                 # Checks the first layer for all: this costs as much as the contributions themselves.
                 if run.number == 1:
                     text.give(lambda made=made: run.check_completeness(made.completeness_error(bias)))
@@ -576,9 +580,11 @@ class Backend:
     # Gradients.
 
     def has_terms(self) -> bool:
-        if self.is_joint or "attention" in self.facts:
+        if "attention" in self.facts:
             return False
         try:
+            if self.is_joint:
+                return bool(joint_layers(self.model, self._own_inputs(), "alti"))
             return bool(self._known_layers())
         except Error as error:
             if error.kind != "unsupported_model":
@@ -604,7 +610,11 @@ class Backend:
             raise error
         if self.is_joint:
             raise unsupported(f"{self._asked_for()}: expected a model of one stack of layers, found an encoder-decoder")
-        return require_layers(self.model, self._own_inputs(), str(self.asked.get("mixing") or "auto"))
+        return require_layers(self.model, self._own_inputs(), self._mixing)
+
+    @property
+    def _mixing(self) -> str:
+        return str(self.asked.get("mixing") or "auto")
 
     def _own_inputs(self) -> dict[str, Any]:
         return self._inputs([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
@@ -700,11 +710,5 @@ class Backend:
 def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tuple[Any, LayerParts]]:
     """The model's layers; refuses those that a mixing is not defined for."""
     found = layers_found(model, inputs)
-    if _core.mixing_info(mixing).norms_after:
-        without = [number for number, (_, parts) in enumerate(found, 1) if not parts.last_norm]
-        if without:
-            raise unsupported(
-                f"mixing {mixing}: expected layers with a norm after attention and one after the feed-forward network, as in "
-                f"BERT, found layer {without[0]} without; choose mixing norm or alti"
-            )
+    require_norms(mixing, [(number, parts) for number, (_, parts) in enumerate(found, start=1)])
     return found

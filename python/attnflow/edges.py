@@ -7,10 +7,12 @@ library makes a matrix of them (graph/layer_terms.h, graph/attention_gradient_si
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from attnflow import _core
 from attnflow.capture import Captured
@@ -19,6 +21,55 @@ from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts
 from attnflow.text import numbers
 from attnflow.walk import modules
+
+
+@dataclass(frozen=True)
+class BlockTerms:
+    """The terms of a block of attention for its tokens, as arrays (graph/layer_terms.h)."""
+
+    number: int  # the layer's
+    attention: Any  # [head, query, key]
+    values: Any  # [key, key-value head, width]
+    projection: Any  # [head, width, hidden]
+    residual: Any  # [query, hidden]
+    output: Any
+    block_scale: Any  # [query], or None: 1
+    norm: Any  # scale, shift and epsilon, or None
+    last_norm: Any
+    rest: Callable[[Any], Any] | None
+
+    def made(self) -> _core.LayerTerms:
+        return _core.layer_terms(
+            self.number,
+            self.attention,
+            self.values,
+            self.projection,
+            self.residual,
+            self.output,
+            self.block_scale,
+            self.norm,
+            self.last_norm,
+            self.rest,
+        )
+
+    def among(self, tokens: int, rows: slice, columns: slice) -> BlockTerms:
+        """The same for a layer of more tokens, which leaves the others alone: its queries are `rows`, its keys `columns`."""
+
+        def at(own: slice, some: Any) -> Any:
+            whole = np.zeros((tokens, *some.shape[1:]), np.float32)
+            whole[own] = some
+            return whole
+
+        attention = np.zeros((len(self.attention), tokens, tokens), np.float32)
+        attention[:, rows, columns] = self.attention
+        return replace(
+            self,
+            attention=attention,
+            values=at(columns, self.values),
+            residual=at(rows, self.residual),
+            output=at(rows, self.output),
+            block_scale=at(rows, np.ones(len(self.output)) if self.block_scale is None else self.block_scale),
+        )
 
 
 @dataclass
@@ -97,12 +148,13 @@ class Run:
             raise _unlike(where, "the sum of x and the output of the projection after attention", "something else")
 
     def check_completeness(self, error: float) -> None:
+        """Checks the terms' completeness_error()."""
         exact = all(_is_exact(one) for one in (self.x, self.written, self.weights))  # not so with autocast
         if not error < (1e-4 if exact else 0.05):
-            raise _unlike("layer 1", "x and the contributions to each token to sum to y", "another sum")
+            raise _unlike(f"layer {self.number}", "x and the contributions to each token to sum to y", "another sum")
 
-    def terms(self) -> tuple[Callable[[int, int], _core.LayerTerms], Any]:
-        """The terms by a text's place in the batch and its number of tokens, and the bias written with them."""
+    def terms(self) -> tuple[Callable[..., BlockTerms], Any]:
+        """The terms by a text's place in the batch and its number of tokens (or all), and the bias written with them."""
         behind = self.behind()  # first: asking a module for what it does calls it, which is seen
         scale, of_tokens = self._scales()
         matrix, bias = self._linear()
@@ -110,30 +162,33 @@ class Run:
             matrix, bias = (matrix * self.parts.scale, None if bias is None else bias * self.parts.scale)
         if scale is not None:
             matrix, bias = matrix.float() * scale, None if bias is None else bias.float() * scale
-        norm = last = None
-        if self.parts.last_norm:
-            norm = _norm(self.layer.get_submodule(self.parts.behind))
-            last = _norm(self.layer.get_submodule(self.parts.last_norm))
+        norm, last_norm = self._norms()
         weights = self.by_head
         values = self.value.flatten(0, 1).unflatten(0, (len(self.x), -1)).transpose(1, 2)
         projection = numbers(matrix.reshape(weights.shape[1], -1, matrix.shape[-1]))  # [head, width, hidden]
         rest = self.parts.rest is not None or (self.parts.attends and self.parts.behind)
 
-        def of_text(text: int, tokens: int) -> _core.LayerTerms:
-            return _core.layer_terms(
-                self.number,
-                numbers(weights[text, :, :tokens, :tokens]),
-                numbers(values[text, :tokens]),
-                projection,
-                numbers(self.x[text, :tokens]),
-                numbers(behind[text, :tokens]),
-                None if of_tokens is None else numbers(of_tokens[text, :tokens]),
-                norm,
-                last,
-                self._rest if rest and len(self.x) == 1 else None,
+        def of_text(text: int, tokens: int | None = None) -> BlockTerms:
+            return BlockTerms(
+                number=self.number,
+                attention=numbers(weights[text, :, :tokens, :tokens]),
+                values=numbers(values[text, :tokens]),
+                projection=projection,
+                residual=numbers(self.x[text, :tokens]),
+                output=numbers(behind[text, :tokens]),
+                block_scale=None if of_tokens is None else numbers(of_tokens[text, :tokens]),
+                norm=norm,
+                last_norm=last_norm,
+                rest=self._rest if rest and len(self.x) == 1 else None,
             )
 
         return of_text, None if bias is None else numbers(bias)
+
+    def _norms(self) -> tuple[Any, Any]:
+        """The norm of y and the last one, where norms come after their blocks."""
+        if not self.parts.last_norm:
+            return None, None
+        return norm_of(module_at(self.layer, self.parts.behind)), norm_of(module_at(self.layer, self.parts.last_norm))
 
     def _rest(self, rows: Any) -> Any:
         """The layer's output for y, each position separately."""
@@ -148,16 +203,21 @@ class Run:
     def _without_attention(self, rows: Any) -> Any:
         """The layer's output for x, with nothing written by attention: for y = x + 0, in one call."""
         arguments, options = with_given_tensor(self.layer, self.arguments, self.options, rows[None])
-        within = f"{self.parts.projection}.".startswith(f"{self.parts.attends}.")
-        silent = [self.parts.attends] if within else [self.parts.attends, self.parts.projection]
         self.is_paused = True
         try:
-            with _one_at_a_time, ExitStack() as stack:
-                for path in silent:
-                    stack.enter_context(_giving_zeros(_module(self.layer, path), self.gave[path], len(rows)))
+            with _one_at_a_time, self._silenced(len(rows)):
                 return first_of(self.layer(*arguments, **options))[0]
         finally:
             self.is_paused = False
+
+    @contextmanager
+    def _silenced(self, rows: int) -> Iterator[None]:
+        """Attention writes zeros, for this number of tokens."""
+        within = f"{self.parts.projection}.".startswith(f"{self.parts.attends}.")
+        with ExitStack() as stack:
+            for path in [self.parts.attends] if within else [self.parts.attends, self.parts.projection]:
+                stack.enter_context(_giving_zeros(module_at(self.layer, path), self.gave[path], rows))
+            yield
 
     def _scales(self) -> tuple[Any, Any]:
         """Factors of an RMS norm after the projection: by [hidden], and by [text, token], a constant of the run."""
@@ -211,7 +271,7 @@ def _close(a: Any, b: Any) -> bool:
     return not bool(difference > tolerance * size)  # what is not finite is refused where it is named
 
 
-def _norm(module: Any) -> tuple[Any, Any, float]:
+def norm_of(module: Any) -> tuple[Any, Any, float]:
     """Scale, shift and epsilon of a layer norm, PyTorch's or one that computes the same."""
     import torch
 
@@ -223,6 +283,44 @@ def _norm(module: Any) -> tuple[Any, Any, float]:
         if isinstance(module, torch.nn.LayerNorm) or _close(module(some), expected):
             return numbers(weight), numbers(torch.zeros_like(weight) if bias is None else bias), epsilon
     raise _unlike(type(module).__name__, "a layer norm with a scale after attention", "another norm")
+
+
+def hooks_within(layer: Any, parts: LayerParts, going_on: Callable[[], Run | None]) -> Iterator[Callable[[], None]]:
+    """Hooks on the modules that the parts name, which keep what they are given and give in the run that is going on."""
+
+    def given(name: str) -> Callable[..., None]:
+        def keep(module: Any, *called: Any) -> None:
+            if run := going_on():
+                setattr(run, name, given_tensor(module, *called))
+
+        return keep
+
+    def gives(name: str) -> Callable[..., None]:
+        def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
+            if run := going_on():
+                setattr(run, name, first_of(output))
+
+        return keep
+
+    def whole(path: str) -> Callable[..., None]:
+        def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
+            if run := going_on():
+                run.gave[path] = output
+
+        return keep
+
+    projection = module_at(layer, parts.projection)
+    if parts.attends:
+        yield behind(module_at(layer, parts.attends), whole(parts.attends))
+        yield behind(projection, whole(parts.projection))
+    yield before(projection, given("given"))
+    yield behind(projection, gives("projected"))
+    if parts.written_norm:
+        yield behind(module_at(layer, parts.written_norm), gives("normed"))
+    if parts.attention:
+        yield behind(module_at(layer, parts.attention), gives("attended"))
+    if parts.behind:
+        yield before(module_at(layer, parts.behind), given("y"))
 
 
 class Watch:
@@ -252,55 +350,23 @@ class Watch:
             yield
 
     def _hooks_of(self, layer: Any, parts: LayerParts) -> Iterator[Callable[[], None]]:
-        def given(name: str) -> Callable[..., None]:
-            def keep(module: Any, *called: Any) -> None:
-                run = self._current(layer)
-                if not run.is_paused:
-                    setattr(run, name, given_tensor(module, *called))
-
-            return keep
-
-        def gives(name: str) -> Callable[..., None]:
-            def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
-                run = self._current(layer)
-                if not run.is_paused:
-                    setattr(run, name, first_of(output))
-
-            return keep
+        def going_on() -> Run | None:
+            run = self._current(layer)
+            return None if run.is_paused else run
 
         def start(_: Any, *called: Any) -> None:
-            if self.again is None and not self._current(layer).is_paused:
+            if self.again is None and going_on() is not None:
                 self._begun[id(layer)] = self._begun.get(id(layer), 0) + 1
-            run = self._current(layer)
-            if not run.is_paused:
+            if run := going_on():
                 run.start(*called)
 
-        def whole(path: str) -> Callable[..., None]:
-            def keep(_module: Any, _arguments: Any, _options: Any, output: Any) -> None:
-                self._current(layer).gave[path] = output
-
-            return keep
-
         def end(*_: Any) -> None:
-            run = self._current(layer)
-            if run.is_paused:
-                return
-            run.check()
-            self._finished(run)
+            if run := going_on():
+                run.check()
+                self._finished(run)
 
         yield before(layer, start)
-        if parts.attends:
-            yield behind(_module(layer, parts.attends), whole(parts.attends))
-            yield behind(_module(layer, parts.projection), whole(parts.projection))
-        projection = _module(layer, parts.projection)
-        yield before(projection, given("given"))
-        yield behind(projection, gives("projected"))
-        if parts.written_norm:
-            yield behind(_module(layer, parts.written_norm), gives("normed"))
-        if parts.attention:
-            yield behind(_module(layer, parts.attention), gives("attended"))
-        if parts.behind:
-            yield before(_module(layer, parts.behind), given("y"))
+        yield from hooks_within(layer, parts, going_on)
         yield behind(layer, end)
 
     def see(self, module: Any, arguments: tuple[Any, ...], weights: Any, output: Any) -> None:
@@ -351,21 +417,36 @@ class Watch:
         return before(self.runs[0].layer, replace)
 
 
+def require_norms(mixing: str, layers: Iterable[tuple[int, LayerParts]]) -> None:
+    """Refuses layers, by number, without the norms that a mixing is defined with."""
+    without = [number for number, parts in layers if not parts.last_norm]
+    if _core.mixing_info(mixing).norms_after and without:
+        raise unsupported(
+            f"mixing {mixing}: expected layers with a norm after attention and one after the feed-forward network, as in "
+            f"BERT, found layer {without[0]} without; choose mixing norm or alti"
+        )
+
+
 # The library asks from several threads.
 _one_at_a_time = threading.Lock()
 
 
-@contextmanager
-def _giving_zeros(module: Any, output: Any, rows: int) -> Iterator[None]:
+def _giving_zeros(module: Any, output: Any, rows: int) -> AbstractContextManager[None]:
     """A module that gives zeros instead of an output, for this number of tokens."""
     like = first_of(output)
     zeros = like.new_zeros(*like.shape[:-2], rows, like.shape[-1])
     silent = (zeros, *(None for _ in output[1:])) if isinstance(output, tuple) else zeros
+    return doing(module, lambda *_, **__: silent)
+
+
+@contextmanager
+def doing(module: Any, other: Callable[..., Any]) -> Iterator[None]:
+    """A module that does something else on this thread."""
     thread, usual = threading.get_ident(), module.forward
     own = vars(module).get("forward")  # of accelerate, for example
 
     def forward(*arguments: Any, **options: Any) -> Any:
-        return silent if threading.get_ident() == thread else usual(*arguments, **options)
+        return (other if threading.get_ident() == thread else usual)(*arguments, **options)
 
     module.forward = forward
     try:
@@ -377,7 +458,7 @@ def _giving_zeros(module: Any, output: Any, rows: int) -> Iterator[None]:
             module.forward = own
 
 
-def _module(layer: Any, path: str) -> Any:
+def module_at(layer: Any, path: str) -> Any:
     try:
         return layer.get_submodule(path)
     except AttributeError:
@@ -435,7 +516,7 @@ def back(run: Run, gradient: Any, by_rules: bool) -> LayerGradient:
             fork.extend((into, into.detach().requires_grad_(True)))
             return with_given_tensor(module, given, named, fork[1])
 
-        stack.callback(before(_module(run.layer, run.parts.attention), split))
+        stack.callback(before(module_at(run.layer, run.parts.attention), split))
     with stack:
         output = first_of(run.layer(*arguments, **options))
     wanted = [leaf, run.weights, *(fork[1:] or [run.y])]

@@ -19,11 +19,12 @@ from inspect import signature
 from typing import Any
 
 from attnflow import edges
-from attnflow.anatomy import FoundOnce, first_tokens, layers_found, recording, same, scale_of
+from attnflow.anatomy import Call, FoundOnce, first_tokens, last_norm, layers_found, recording, same, scale_of
 from attnflow.capture import capture_with, shape_alone
 from attnflow.edges import Watch, first_of, score_and_gradient
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
+from attnflow.layers import LayerParts
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,10 @@ class DecoderParts:
     first: str
     second: str
     from_first: bool  # post-norm: x_2 is the norm of y_1
+    attends: tuple[str, str]  # the modules that call the attention function
     projections: tuple[str, str]  # what they give is added to x_1 and x_2
+    scales: tuple[float, float]  # after it is multiplied by these
+    last_norm: str  # post-norm: the norm after the feed-forward network
 
 
 @dataclass
@@ -65,11 +69,20 @@ class JointLayer:
 class _Seen:
     layer: Any
     x: Any = None
+    o: Any = None
+    attends: list[str] = field(default_factory=list)
     mixed: list[Any] = field(default_factory=list)
-    calls: list[tuple[str, Any, Any]] = field(default_factory=list)  # path, given, gave
+    calls: list[Call] = field(default_factory=list)
 
 
 _found: FoundOnce[list[DecoderParts]] = FoundOnce()
+
+
+def encoder_parts(model: Any, inputs: dict[str, Any]) -> list[tuple[Any, LayerParts]]:
+    """The encoder's layers, in order."""
+    encoder = model.get_encoder()
+    names = signature(encoder.forward).parameters
+    return layers_found(encoder, {key: one for key, one in inputs.items() if key in names and "decoder" not in key})
 
 
 def decoder_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
@@ -92,7 +105,9 @@ def _find_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
         if not numbers:
             raise _unlike(type(module).__name__, "attention within a module of a list of layers", f"it in {path}")
         layer = ".".join(path.split(".")[: numbers[0] + 1])
-        layers.setdefault(layer, _Seen(decoder.get_submodule(layer))).mixed.append(output.detach().clone())
+        seen = layers.setdefault(layer, _Seen(decoder.get_submodule(layer)))
+        seen.mixed.append(output.detach().clone())
+        seen.attends.append(path[len(layer) + 1 :])
 
     short = first_tokens(inputs)
     with capture_with(model, lambda *_: None, see=see) as captured, captured.seeing(), torch.no_grad():
@@ -100,45 +115,61 @@ def _find_parts(model: Any, inputs: dict[str, Any]) -> list[DecoderParts]:
     with capture_with(model, lambda *_: None, see=lambda *_: None) as captured, ExitStack() as stack:
         for seen in layers.values():
             for path, module in seen.layer.named_modules():
-                stack.enter_context(recording(module, partial(_record, seen, path)))
+                stack.enter_context(recording(module, partial(_record, seen, path, module)))
         stack.enter_context(captured.seeing())
         stack.enter_context(torch.no_grad())
         model(**short)
     return [_parts(seen) for seen in layers.values()]
 
 
-def _record(seen: _Seen, path: str, given: Any, gave: Any) -> None:
+def _record(seen: _Seen, path: str, module: Any, given: Any, gave: Any) -> None:
     if path == "":
-        seen.x = given
+        seen.x, seen.o = given, gave
     else:
-        seen.calls.append((path, given, gave))
+        seen.calls.append(Call(path, module, given, gave))
 
 
 def _parts(seen: _Seen) -> DecoderParts:
     kind = type(seen.layer).__name__
     if len(seen.mixed) != 2:
         raise _unlike(kind, "two calls of attention, to the target and to the source", f"{len(seen.mixed)}")
-    found = [next((call for call in seen.calls if same(call[1], mixed)), None) for mixed in seen.mixed]
+    found = [next((call for call in seen.calls if same(call.given, mixed)), None) for mixed in seen.mixed]
     projections = [call for call in found if call is not None]
-    written = [gave for _, _, gave in projections]
+    written = [call.gave for call in projections]
     if len(projections) != 2:
         raise _unlike(kind, "modules that are given what attention gave, and project it", "none")
-    first = _outermost([call for call in seen.calls if scale_of(call[1], seen.x, written[0]) is not None])
+    first = _outermost([call for call in seen.calls if scale_of(call.given, seen.x, written[0]) is not None])
     if first is None:
         raise _unlike(kind, "a module that is given the sum of x and what attention to the target writes", "none")
     # The module that is given y_1 may be a norm that ends the block, or the one that follows.
-    alike = [call for call in seen.calls if same(call[1], first[1])]
-    for from_first, streams in ((False, [first]), (True, [call for call in alike if call[2] is not None])):
-        for path, given, gave in streams:
-            base = gave if from_first else given
-            second = _outermost([call for call in seen.calls if scale_of(call[1], base, written[1]) is not None])
+    alike = [call for call in seen.calls if same(call.given, first.given)]
+    for from_first, streams in ((False, [first]), (True, [call for call in alike if call.gave is not None])):
+        for stream in streams:
+            base = stream.gave if from_first else stream.given
+            second = _outermost([call for call in seen.calls if scale_of(call.given, base, written[1]) is not None])
             if second is not None:
-                return DecoderParts(seen.layer, path, second[0], from_first, (projections[0][0], projections[1][0]))
+                return _described(seen, (stream, second), from_first, (projections[0], projections[1]))
     raise _unlike(kind, "a module that is given the sum of that and what attention to the source writes", "none")
 
 
-def _outermost(calls: Sequence[tuple[str, Any, Any]]) -> tuple[str, Any, Any] | None:
-    return min(calls, key=lambda call: call[0].count("."), default=None)
+def _described(seen: _Seen, given: tuple[Call, Call], from_first: bool, projections: tuple[Call, Call]) -> DecoderParts:
+    first, second = given
+    streams = (seen.x, first.gave if from_first else first.given)
+    scales = [scale_of(y.given, x, w.gave) or 1.0 for y, x, w in zip(given, streams, projections, strict=True)]
+    return DecoderParts(
+        layer=seen.layer,
+        first=first.path,
+        second=second.path,
+        from_first=from_first,
+        attends=(seen.attends[0], seen.attends[1]),
+        projections=(projections[0].path, projections[1].path),
+        scales=(scales[0], scales[1]),
+        last_norm=last_norm(seen.calls, seen.o, second) if from_first else "",
+    )
+
+
+def _outermost(calls: Sequence[Call]) -> Call | None:
+    return min(calls, key=lambda call: call.path.count("."), default=None)
 
 
 def _unlike(kind: str, expected: str, found: str) -> Error:
@@ -168,11 +199,7 @@ class JointPass:
         self._model, self._rules = model, partial(rules, model, by_rules)
         self.ids, self.by_rules = ids, by_rules
         encoder = model.get_encoder()
-        names = signature(encoder.forward).parameters
-        self._watch = Watch(
-            layers_found(encoder, {key: one for key, one in inputs.items() if key in names and "decoder" not in key}),
-            lambda _: None,
-        )
+        self._watch = Watch(encoder_parts(model, inputs), lambda _: None)
         known = decoder_parts(model, inputs)
         self._runs = [_Run(parts, number) for number, parts in enumerate(known, start=1)]
         self._again: _Run | None = None

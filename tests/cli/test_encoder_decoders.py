@@ -183,11 +183,11 @@ class EncoderDecoderTest(CommandTest):
         explain = ["explain", "the key", "--model", T5]
         for ask in (["generate", "the key", "--model", T5], [*explain, "--target-text", "the"]):
             for option, value, instead in (
-                ("--mixing", "alti", "attention, relevance or gradient"),
                 ("--method", "logit", "attnlrp or blank-out"),
                 ("--normalize", "receptive-field", "one stack of layers"),
             ):
                 self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", instead], *ask, option, value)
+            self.refuse(UNSUPPORTED, ["globenc", "a norm after attention", "norm or alti"], *ask, "--mixing", "globenc")
         self.refuse(USAGE, ["--target-text: expected the text", "t5_tied (t5)", "'attnflow generate'"], *explain)
         self.refuse(
             USAGE, ["--pair: expected none", "--target-text"], *explain, "--pair", "a lock", "--target-text", "the"

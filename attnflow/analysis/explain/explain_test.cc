@@ -143,9 +143,6 @@ TEST(ExplainText, RefusesTextsThatDoNotFitAnEncoderDecoder) {
   options.settings.output_token = {OutputToken::Kind::kPosition, 1, {}};
   refuse(ErrorKind::kUsage, {"--output-token: expected a token of the target, from 4 to 6", "token 1 of the source"},
          "the key", options);
-  options.settings.mixing = Mixing::kAlti;
-  refuse(ErrorKind::kUnsupportedModel, {"--mixing: expected attention, relevance or gradient", "found alti"}, "the key",
-         options);
   options.settings.mixing = Mixing::kAttention;
   options.settings.normalization = Normalization::kReceptiveField;
   refuse(ErrorKind::kUnsupportedModel, {"--normalize: expected none for", "encoder-decoder"}, "the key", options);

@@ -149,11 +149,6 @@ template void choose_mixing(Settings&, VisionModel&, const DefaultQuestion&, std
 
 void check_joint_settings(const Settings& settings, const ModelInfo& info) {
   if (!info.target) return;
-  if (mixing_info(settings.mixing).needs == MixingNeeds::kTerms) {
-    throw internal::model_error(
-        "--mixing: expected attention, relevance or gradient for {}, an encoder-decoder, found {}", info.name,
-        to_text(settings.mixing));
-  }
   if (settings.normalization == Normalization::kReceptiveField) {
     throw internal::model_error(
         "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
@@ -168,7 +163,6 @@ std::vector<Mixing> mixings_of(const ModelInfo& info) {
   for (const MixingInfo& one : all_mixings()) {
     if (one.mixing == Mixing::kAuto) continue;
     if (one.has_target() && info.head == ModelHead::kNone) continue;
-    if (one.needs == MixingNeeds::kTerms && info.target) continue;
     if (one.norms_after && !info.norms_after) continue;
     mixings.push_back(one.mixing);
   }

@@ -13,6 +13,7 @@
 #include "attnflow/base/progress.h"
 #include "attnflow/model/fail.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/model/torch/block_terms.h"
 #include "attnflow/model/torch/blocked_ops.h"
 #include "attnflow/model/torch/decoder_attention.h"
 #include "attnflow/model/torch/encoder_positions.h"
@@ -25,9 +26,10 @@ namespace attnflow {
 namespace {
 
 using internal::AttentionTask;
+using internal::BlockTerms;
 using internal::to_signed;
 
-// Places the attention rows of all new tokens in the joint sequence: the m source tokens, then the target.
+// Places what the layers do with all new tokens in the joint sequence: the m source tokens, then the target.
 class JointRows {
  public:
   // The new tokens are [begin, end). `sink` may be null.
@@ -35,32 +37,56 @@ class JointRows {
       : sink_(sink), source_(to_signed(source)), begin_(to_signed(begin)), end_(to_signed(end)) {}
 
   bool wanted() const { return sink_ != nullptr; }
+  bool wants_terms() const { return wanted() && sink_->wants_terms(); }
 
-  void from_encoder(std::size_t layer, const at::Tensor& attention) { send(layer, attention.size(0), 0, 0, attention); }
-  // For an encoder layer that has already run.
-  void past_encoder(std::size_t layer, std::int64_t heads) { send(layer, heads, 0, 0, {}); }
-  // Attention [H, new, target] of the target to itself, or [H, new, m] to the source.
-  void to_target(std::size_t layer, const at::Tensor& attention) { from_target(layer, source_, attention); }
-  void to_source(std::size_t layer, const at::Tensor& attention) { from_target(layer, 0, attention); }
+  // Of a layer, with its number and its rows in the order of its own tokens: attention and, if terms are wanted, the
+  // rest, for source tokens alone, or for the new target tokens, which attend to the target or to the source.
+  void from_encoder(const BlockTerms& block) { send(0, 0, block); }
+  void to_target(const BlockTerms& block) { send(std::max(begin_, source_), source_, block); }
+  void to_source(const BlockTerms& block) { send(std::max(begin_, source_), 0, block); }
+  // For an encoder layer that has already run: none of the new tokens has a row in `block`.
+  void past_encoder(const BlockTerms& block) { send(begin_, 0, block); }
 
  private:
-  void from_target(std::size_t layer, std::int64_t column, const at::Tensor& attention) {
-    send(layer, attention.size(0), std::max(begin_, source_), column, attention);
-  }
-
-  // Tokens without a row in `attention`, whose first row is that of token `row`, attend only to themselves.
-  void send(std::size_t layer, std::int64_t heads, std::int64_t row, std::int64_t column, const at::Tensor& attention) {
-    if (sink_ == nullptr) return;
+  // The first row of `block` is that of token `row`, its first key token `column`.
+  void send(std::int64_t row, std::int64_t column, const BlockTerms& block) {
+    if (!wanted()) return;
+    if (wants_terms()) return internal::send_terms(with_all_rows(row, column, block), *sink_);
     const std::int64_t rows = end_ - begin_;
     const at::Tensor joint = at::eye(rows, at::TensorOptions(at::kFloat)).unsqueeze(0);
     const at::Tensor before = at::zeros({1, rows, begin_}, joint.options());
-    at::Tensor all = at::cat({before, joint}, 2).repeat({heads, 1, 1});
-    if (attention.defined()) {
-      at::Tensor place = all.narrow(1, row - begin_, attention.size(1));
-      place.zero_();
-      place.narrow(2, column, attention.size(2)).copy_(attention);
-    }
-    sink_->layer(layer, static_cast<std::size_t>(begin_), internal::view_of(all));
+    const at::Tensor all = at::cat({before, joint}, 2).repeat({block.attention.size(0), 1, 1});
+    all.narrow(1, row - begin_, block.attention.size(1)).zero_();
+    place_attention(row, column, block.attention, all);
+    sink_->layer(block.layer, static_cast<std::size_t>(begin_), internal::view_of(all));
+  }
+
+  void place_attention(std::int64_t row, std::int64_t column, const at::Tensor& attention,
+                       const at::Tensor& all) const {
+    all.narrow(1, row - begin_, attention.size(1)).narrow(2, column, attention.size(2)).copy_(attention);
+  }
+
+  // The layer leaves other tokens alone: zeros stand for their streams, and for the scale of what would reach them.
+  BlockTerms with_all_rows(std::int64_t row, std::int64_t column, const BlockTerms& block) const {
+    const std::int64_t rows = end_ - begin_;
+    const at::TensorOptions options = at::TensorOptions(at::kFloat);
+    const auto at_rows = [&](const at::Tensor& some, std::int64_t first) {
+      std::vector<std::int64_t> shape = some.sizes().vec();
+      shape[0] = rows;
+      at::Tensor all = at::zeros(shape, options);
+      // The source's values came with the first tokens.
+      if (first >= begin_) all.narrow(0, first - begin_, some.size(0)).copy_(some);
+      return all;
+    };
+    BlockTerms joint = block;
+    joint.begin = static_cast<std::size_t>(begin_);
+    joint.attention = at::zeros({block.attention.size(0), rows, end_}, options);
+    place_attention(row, column, block.attention, joint.attention);
+    joint.values = at_rows(block.values, column + block.attention.size(2) - block.values.size(0));
+    joint.block_scale = at_rows(at::ones({block.output.size(0)}, options), row);
+    joint.residual = at_rows(block.residual, row);
+    joint.output = at_rows(block.output, row);
+    return joint;
   }
 
   AttentionSink* sink_;
@@ -74,16 +100,41 @@ class JointOps : public internal::BlockedOps {
   JointOps(at::Device device, std::size_t threads, internal::OneRow one_row, JointRows& rows)
       : BlockedOps(device, threads, one_row), rows_(rows) {}
 
-  // The context [1, T, H d] of queries [1, T, H, d] that see `keys` keys; sets task.attention if rows are wanted.
-  at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys) {
+  // The context [1, T, H d] of queries [1, T, H, d] that see `keys` keys. `values` [T, G, d] are those that the block
+  // has not seen before. Keeps what finished() needs.
+  at::Tensor run(AttentionTask& task, const at::Tensor& query, std::int64_t keys, const at::Tensor& values) {
     task.queries = query.view({query.size(1), -1});
     task.context = at::empty_like(task.queries);
     if (rows_.wanted()) task.attention = at::empty({task.form.heads, query.size(1), keys}, query.options());
     internal::attend(task, threads());
+    attention_ = task.attention;
+    if (rows_.wants_terms()) values_ = values;
     return task.context.unsqueeze(0);
   }
 
+  // The block that has just attended, with streams x and y.
+  BlockTerms finished(std::size_t layer, const at::Tensor& x, const at::Tensor& y) {
+    return {.layer = layer,
+            .attention = std::exchange(attention_, {}),
+            .values = std::exchange(values_, {}),
+            .residual = x[0],
+            .output = y[0]};
+  }
+
+  // The maps of an attention block after which the layer runs to its end; `norm` is the one after it, if any is.
+  void end_with(BlockTerms& block, const internal::TransformerLayer& layer, const internal::Norm& norm) {
+    if (layer.form.norm_place == NormPlace::kAfter) {
+      block.norm = &norm;
+      block.last_norm = &layer.feed_forward_norm;
+    }
+    block.rest = [&](at::Tensor y) { return internal::rest_of_layer(*this, layer, std::move(y)); };
+  }
+
   JointRows& rows_;
+
+ private:
+  at::Tensor attention_;  // [H, T, key]
+  at::Tensor values_;
 };
 
 class SourceOps : public JointOps {
@@ -93,16 +144,41 @@ class SourceOps : public JointOps {
 
   at::Tensor score_bias;  // [H, m, m], or undefined
 
-  at::Tensor attend(const internal::LayerForm& form, std::size_t index, const at::Tensor& query, const at::Tensor& key,
-                    const at::Tensor& value) {
+  at::Tensor attend(const internal::LayerForm& form, std::size_t /*index*/, const at::Tensor& query,
+                    const at::Tensor& key, const at::Tensor& value) {
     AttentionTask task(form);
     task.all_keys = key.size(1);
     task.keys = key[0].transpose(0, 1);
     task.values = value[0].transpose(0, 1);
     task.score_bias = score_bias;
-    const at::Tensor context = run(task, query, task.all_keys);
-    if (rows_.wanted()) rows_.from_encoder(index + 1, task.attention);
-    return context;
+    return run(task, query, task.all_keys, value[0]);
+  }
+
+  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
+                             const at::Tensor& y) {
+    if (rows_.wanted()) rows_.from_encoder(described(layer, finished(index + 1, x, y)));
+    return y;
+  }
+
+  // For tokens that come after the layer has run.
+  void pass_by(const internal::TransformerLayer& layer, std::size_t index) {
+    const internal::LayerForm& form = layer.form;
+    const at::Tensor none = at::empty({0, 0, 0}, at::TensorOptions(at::kFloat));
+    const at::Tensor streams = none.new_empty({0, layer.attention_norm.scale.size(0)});
+    BlockTerms block{.layer = index + 1,
+                     .attention = none.new_empty({form.heads, 0, 0}),
+                     .values = none.new_empty({0, form.key_value_heads, form.head_width}),
+                     .residual = streams,
+                     .output = streams};
+    rows_.past_encoder(described(layer, std::move(block)));
+  }
+
+ private:
+  BlockTerms described(const internal::TransformerLayer& layer, BlockTerms block) {
+    if (!rows_.wants_terms()) return block;
+    block.projection = internal::written_projection(layer);
+    end_with(block, layer, layer.attention_norm);
+    return block;
   }
 };
 
@@ -132,9 +208,22 @@ class TargetOps : public JointOps {
     task.keys = cache_.keys(index);
     task.values = cache_.values(index);
     task.score_bias = score_bias;
-    const at::Tensor context = run(task, query, task.begin + query.size(1));
-    if (rows_.wanted()) rows_.to_target(encoder_layers_ + 2 * index + 1, task.attention);
-    return context;
+    return run(task, query, task.begin + query.size(1), value[0]);
+  }
+
+  // The rest of this layer of the joint graph is the norm after the block, if norms come after.
+  const at::Tensor& attended(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& x,
+                             const at::Tensor& y) {
+    if (!rows_.wanted()) return y;
+    BlockTerms terms = finished(encoder_layers_ + 2 * index + 1, x, y);
+    if (rows_.wants_terms()) {
+      const bool has_norm = layer.form.norm_place == NormPlace::kAfter;
+      terms.projection = internal::written_projection(layer);
+      if (has_norm) terms.norm = &layer.attention_norm;
+      terms.rest = [&](at::Tensor rows) { return has_norm ? layer.attention_norm(rows) : rows; };
+    }
+    rows_.to_target(terms);
+    return y;
   }
 
   at::Tensor attend_to_source(const internal::LayerForm& form, std::size_t index, const at::Tensor& query) {
@@ -142,11 +231,20 @@ class TargetOps : public JointOps {
     task.keys = source_[index].keys;
     task.values = source_[index].values;
     task.all_keys = task.keys.size(1);
-    const at::Tensor context = run(task, query, task.all_keys);
-    if (rows_.wanted()) rows_.to_source(encoder_layers_ + 2 * index + 2, task.attention);
-    return context;
+    return run(task, query, task.all_keys, task.values.transpose(0, 1));
   }
-  const at::Tensor& attended_to_source(const at::Tensor& /*y*/, const at::Tensor& z) const { return z; }
+
+  const at::Tensor& attended_to_source(const internal::TransformerLayer& layer, std::size_t index, const at::Tensor& y,
+                                       const at::Tensor& z) {
+    if (!rows_.wanted()) return z;
+    BlockTerms terms = finished(encoder_layers_ + 2 * index + 2, y, z);
+    if (rows_.wants_terms()) {
+      terms.projection = layer.cross_output.whole().weight.t();
+      end_with(terms, layer, layer.cross_norm);
+    }
+    rows_.to_source(terms);
+    return z;
+  }
 
  private:
   internal::KeyValueCache& cache_;
@@ -172,7 +270,6 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
   }
 
   const ModelInfo& info() const override { return info_; }
-  bool has_terms() const override { return false; }
   std::size_t length() const override { return source_tokens_ + target_tokens_; }
   void clear() override { source_tokens_ = target_tokens_ = 0; }
   void rewind(std::size_t length) override {
@@ -202,8 +299,10 @@ class TorchEncoderDecoder final : public Decoder, public Gradients<TextInput> {
       if (first) {
         read_source(ids.first(source), rows, stop_token);
       } else if (sink != nullptr) {
-        const auto heads = to_signed(encoder_.config.heads);
-        for (std::size_t layer = 1; layer <= encoder_.config.layers; ++layer) rows.past_encoder(layer, heads);
+        SourceOps ops(device_, threads_, rows);
+        for (std::size_t index = 0; index < encoder_.config.layers; ++index) {
+          ops.pass_by(*encoder_.layers.get(index), index);
+        }
       }
       Tensor<float> logits = write_target(target, rows, stop_token, {target.size() - 1});
       for (const std::int64_t id : never_) {

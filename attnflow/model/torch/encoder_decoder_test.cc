@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attnflow/files/array_file.h"
+#include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/model/decoder_contract_for_test.h"
 #include "attnflow/model/model_files.h"
 #include "attnflow/model/model_input.h"
@@ -50,6 +51,7 @@ struct GoldenPair {
     ids.insert(ids.end(), target.begin(), target.begin() + static_cast<std::ptrdiff_t>(begin));
     return ids;
   }
+  std::size_t encoder_layers() const { return model.at("encoder_layers").get<std::size_t>(); }
   Ids rest() const { return {target.begin() + static_cast<std::ptrdiff_t>(begin), target.end()}; }
 };
 
@@ -220,7 +222,7 @@ TEST(EncoderDecoder, SaysWhatItIs) {
   EXPECT_FALSE(info.causal);
   EXPECT_EQ(info.max_tokens, 40U);
   const std::unique_ptr<Decoder> decoder = files.load_decoder();
-  EXPECT_FALSE(decoder->has_terms());
+  EXPECT_TRUE(decoder->has_terms());
   EXPECT_NE(decoder->gradients(), nullptr);
 }
 
@@ -274,6 +276,105 @@ TEST(EncoderDecoder, APassBackSeesTheAttentionOfTheRun) {
     expect_error(ErrorKind::kUsage, {"of a source and of a target"},
                  [&] { decoder->gradients()->input_gradients(without_source, {{target}}); });
   }
+}
+
+// Each layer's terms sum to its y, and the rest of the layer turns y into the next layer's x.
+struct CheckedTerms : AttentionSink {
+  explicit CheckedTerms(const GoldenPair& asked) : golden(asked) {}
+
+  const GoldenPair& golden;
+  std::size_t layers = 0;
+  std::size_t linked = 0;  // layers whose result is the x of the next
+  Tensor<float> made;      // the last layer's result, for its own tokens
+
+  bool wants_terms() const override { return true; }
+  void layer(std::size_t /*layer*/, std::size_t /*begin*/, TensorView<const float> /*attention*/) override {
+    ADD_FAILURE() << "attention in place of terms";
+  }
+  void terms(const LayerTerms& terms) override {
+    SCOPED_TRACE("layer " + std::to_string(terms.layer));
+    ASSERT_EQ(terms.layer, ++layers);
+    EXPECT_LT(completeness_error(terms), 1e-5);
+    const auto expected = golden.attention[terms.layer - 1];
+    const bool is_encoder = terms.layer <= golden.encoder_layers();
+    const std::size_t n = terms.attention.extent(1);
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool works = (i < golden.source.size()) == is_encoder;
+      ASSERT_EQ(terms.block_scale(i), works ? 1.0F : 0.0F);
+      for (std::size_t h = 0; h < expected.extent(0); ++h) {
+        for (std::size_t j = 0; j < n; ++j) {
+          EXPECT_NEAR(terms.attention(h, i, j), works ? expected(h, i, j) : 0.0F, 5e-5);
+        }
+      }
+    }
+    const std::size_t first = is_encoder ? 0 : golden.source.size();
+    const std::size_t count = is_encoder ? golden.source.size() : golden.target.size();
+    if (terms.layer > 1 && terms.layer != golden.encoder_layers() + 1) {
+      for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t c = 0; c < made.extent(1); ++c) EXPECT_NEAR(terms.residual(first + i, c), made(i, c), 1e-4);
+      }
+      ++linked;
+    }
+    const std::size_t hidden = terms.output.extent(1);
+    made = terms.rest({terms.output.data() + first * hidden, {count, hidden}});
+  }
+};
+
+TEST(EncoderDecoder, TermsSumToTheStreamAndItsRest) {
+  for (const GoldenPair& golden : pairs()) {
+    SCOPED_TRACE(golden.name);
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    CheckedTerms sink(golden);
+    decoder->run(golden.whole(), &sink, {});
+    EXPECT_EQ(sink.layers, decoder->info().layers);
+    EXPECT_EQ(sink.linked, sink.layers - 2);
+  }
+}
+
+TEST(EncoderDecoder, ContributionsOfTokensOneByOneAreThoseOfTheWhole) {
+  std::size_t compared = 0;
+  for (const GoldenPair& golden : pairs()) {
+    const std::unique_ptr<Decoder> decoder = load(golden.name);
+    const std::size_t layers = decoder->info().layers;
+    const TextInput input = golden.whole();
+    const std::size_t n = input.ids.size();
+    for (const Contribution method : {Contribution::kNorm, Contribution::kGlobenc, Contribution::kAlti,
+                                      Contribution::kIfr, Contribution::kValueZeroing}) {
+      if (method == Contribution::kGlobenc && !decoder->info().norms_after) continue;
+      SCOPED_TRACE(golden.name + ", " + contribution_name(method));
+      ContributionGraphSink at_once(layers, {.contribution = method});
+      decoder->run(input, &at_once, {});
+      ContributionGraphSink one_by_one(layers, {.contribution = method}, n);
+      decoder->clear();
+      decoder->append(golden.first(), &one_by_one);
+      for (const std::int64_t id : golden.rest()) decoder->append(Ids{id}, &one_by_one);
+      const AttentionGraph whole = at_once.take();
+      const AttentionGraph parts = one_by_one.take();
+      for (std::size_t l = 0; l < layers; ++l) {
+        for (std::size_t i = 0; i < n; ++i) {
+          const bool works = (i < golden.source.size()) == (l < golden.encoder_layers());
+          const bool to_target = l >= golden.encoder_layers() && (l - golden.encoder_layers()) % 2 == 0;
+          for (std::size_t j = 0; j < n; ++j) {
+            EXPECT_NEAR(whole.weights(l, i, j), parts.weights(l, i, j), 1e-5);
+            const bool is_seen = works && (j < golden.source.size()) != to_target;
+            if (i == j ? !works : !is_seen) {
+              EXPECT_EQ(whole.weights(l, i, j), i == j ? 1.0 : 0.0);
+            }
+          }
+        }
+      }
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 80U);
+}
+
+TEST(EncoderDecoder, GlobencNeedsNormsAfter) {
+  const GoldenPair golden = pairs().front();
+  ASSERT_EQ(golden.name.rfind("t5", 0), 0U);
+  ContributionGraphSink sink(load(golden.name)->info().layers, {.contribution = Contribution::kGlobenc});
+  expect_error(ErrorKind::kUnsupportedModel, {"globenc", "a norm after attention", "layer 1"},
+               [&] { load(golden.name)->run(golden.whole(), &sink, {}); });
 }
 
 TEST(EncoderDecoder, RefusesWhatItCannotRead) {

@@ -30,7 +30,8 @@ class TargetGradientOps : public AutogradOps {
     ops.tap = &to_source;
     return ops.attend(form, index, query, by_head(running->cross_key), by_head(running->cross_value));
   }
-  const at::Tensor& attended_to_source(const at::Tensor& y, const at::Tensor& z) {
+  const at::Tensor& attended_to_source(const TransformerLayer& /*layer*/, std::size_t /*index*/, const at::Tensor& y,
+                                       const at::Tensor& z) {
     stream = y.detach();
     to_source.output = z;
     return z;

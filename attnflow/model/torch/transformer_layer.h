@@ -211,11 +211,11 @@ at::Tensor self_attention(Ops& ops, const TransformerLayer& layer, std::size_t i
 }
 
 // Ops that have an encoder's output: attend_to_source(form, index, query [B, T, H, d]) returns the context [B, T, H d];
-// attended_to_source(y, z) receives and returns the residual stream before and after that block.
+// attended_to_source(layer, index, y, z) receives the residual stream before and after that block, and returns z.
 template <typename Ops>
-concept SeesSource = requires(Ops& ops, const LayerForm& form, at::Tensor query) {
-  { ops.attend_to_source(form, std::size_t{0}, query) } -> std::convertible_to<at::Tensor>;
-  { ops.attended_to_source(query, query) } -> std::convertible_to<at::Tensor>;
+concept SeesSource = requires(Ops& ops, const TransformerLayer& layer, at::Tensor query) {
+  { ops.attend_to_source(layer.form, std::size_t{0}, query) } -> std::convertible_to<at::Tensor>;
+  { ops.attended_to_source(layer, std::size_t{0}, query, query) } -> std::convertible_to<at::Tensor>;
 };
 
 // Adds attention to the source. With norm before, y and the result are the residual stream before and after this block.
@@ -228,7 +228,7 @@ at::Tensor with_cross_attention(Ops& ops, const TransformerLayer& layer, std::si
   at::Tensor query = ops.linear(layer.cross_query, x).view({x.size(0), x.size(1), -1, layer.form.head_width});
   query = ops.scaled(query, layer.form.score_factor);
   const at::Tensor context = ops.attend_to_source(layer.form, index, query);
-  return ops.attended_to_source(y, ops.residual(y, ops.linear(layer.cross_output, context)));
+  return ops.attended_to_source(layer, index, y, ops.residual(y, ops.linear(layer.cross_output, context)));
 }
 
 template <typename Ops>

@@ -157,7 +157,7 @@ def outcome_with(family: Family, model: Any, facts: dict[str, Any]) -> Outcome:
                 None if head in ("classification", "answer") else 4 if head == "masked" else len(IDS) - 1,
                 [],
             )
-            terms = 0.0 if is_encoder_decoder(model) else terms_error(model, facts)
+            terms = terms_error(model, facts)
             worst = 0.0
             for by_rules in (True, False):
                 _, _, found = backend.input_gradient(input_of(model), [0] * len(IDS), target, by_rules, None)
@@ -175,21 +175,27 @@ class _Terms:
 
     wants_terms = True
 
-    def terms(self, _: Any) -> None: ...
+    def __init__(self) -> None:
+        self.bias: Any = None  # of the layer that comes next
+        self.errors: list[float] = []
+
+    def terms(self, made: Any) -> None:
+        self.errors.append(made.completeness_error(self.bias))
 
 
 def terms_error(model: Any, facts: dict[str, Any]) -> float:
-    errors: list[float] = []
+    sink = _Terms()
     terms = edges.Run.terms
 
-    def checked(run: Any) -> Any:
-        made, bias = terms(run)
-        errors.append(made(0, run.x.shape[1]).completeness_error(bias))
-        return made, bias
+    def seen(run: Any) -> Any:
+        made, sink.bias = terms(run)
+        return made, sink.bias
 
-    with mock.patch.object(edges.Run, "terms", checked):
-        backend_of(model, "alti", facts).run(input_of(model), [0] * len(IDS), _Terms(), [])
-    return max(errors)
+    with mock.patch.object(edges.Run, "terms", seen):
+        backend = backend_of(model, "alti", facts)
+        backend.run(input_of(model), [0] * len(IDS), sink, [])
+    assert len(sink.errors) == backend.info.layers
+    return max(sink.errors)
 
 
 def table(outcomes: dict[str, Outcome]) -> str:

@@ -238,7 +238,7 @@ class Laws(EdgesTest):
 
             def checked(run: Any, terms: Any = terms, errors: list[float] = errors) -> Any:
                 made, bias = terms(run)
-                errors.append(made(0, run.x.shape[1]).completeness_error(bias))
+                errors.append(made(0, run.x.shape[1]).made().completeness_error(bias))
                 return made, bias
 
             with mock.patch.object(edges.Run, "terms", checked):

@@ -98,14 +98,14 @@ class Joint(PackageTest):
                         self.assertLessEqual(found, high + 4 * n * 1e-7)
                         self.assertGreaterEqual(found + report.flow_gap[layer, output, source], low - 4 * n * 1e-7)
 
-    def test_relevance_is_the_program_s(self) -> None:
-        """Which has its own pass back, in C++."""
+    def test_generations_are_the_program_s(self) -> None:
+        """Which has its own pass back, and its own terms token by token, in C++."""
         for name in ("t5_tied", "bart", "mbart"):
             folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
             tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
             ids = tokenizer("the key")["input_ids"]
-            for mixing in ("relevance", "relevance-by-head", "gradient"):
+            for mixing in ("relevance", "relevance-by-head", "gradient", "alti", "value-zeroing"):
                 with self.subTest(name, mixing=mixing):
                     ask = ["--method", "raw,rollout", "--mixing", mixing, "--layers", "1-7", "-n", 4]
                     files = ["-o", "a.npz", "-o", "a.json"]
@@ -117,7 +117,9 @@ class Joint(PackageTest):
                         "input_ids": [ids],
                         "decoder_input_ids": [[token for token in begin if token is not None] + written[:3]],
                     }
-                    options: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout", "target": written[3]}
+                    options: dict[str, Any] = {"mixing": mixing, "method": "raw,rollout"}
+                    if mixing not in ("alti", "value-zeroing"):
+                        options["target"] = written[3]
                     report = attnflow.explain(model, tokenizer, inputs=inputs, check=False, **options)
                     n = len(report.tokens)
                     with np.load(self.folder / "a.npz") as made:
@@ -133,12 +135,17 @@ class Joint(PackageTest):
             {"mixing": "attention", "layers": "2,5,7", "heads": "max"},
             {"mixing": "gradient-renormalized", "target": "key", "against": "cabinet,her", "output_token": "all"},
             {"mixing": "relevance-by-head", "method": "raw,rollout"},
+            *({"mixing": mixing, "method": "raw,rollout", "layers": "1-7"} for mixing in ("norm", "alti", "ifr")),
+            {"mixing": "value-zeroing", "method": "raw,rollout", "layers": "1-7", "residual": 0.3},
+            {"mixing": "globenc", "method": "raw,rollout", "layers": "1-7"},
         ]
         for name in ("t5_tied", "bart", "marian", "mbart"):
             folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
             tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, unk_token="<unk>")
             for options, target in [*((one, "they are") for one in cases), ({}, "")]:
+                if options.get("mixing") == "globenc" and name not in ("bart", "marian"):
+                    continue  # whose norms come before their blocks
                 with self.subTest(name, target_text=target, **options):
                     self.compare_with_the_command(model, tokenizer, folder, target, options)
 
@@ -191,14 +198,84 @@ class Joint(PackageTest):
                 self.assertGreater(len(report.check.tokens), 0)
                 assert report.target is not None
                 self.assertEqual(report.target.position, n - 1)
-        with self.assertRaisesRegex(attnflow.Error, "expected attention, relevance or gradient .* found alti"):
-            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, mixing="alti")
         gradients = attnflow.explain(
             model, self.tokenizer, self.source, target_text=self.target, method="rollout,attnlrp,gradient-x-input"
         )
         self.assertEqual(gradients.scores["attnlrp"].shape, (1, n))
         with self.assertRaisesRegex(attnflow.Error, "integrated-gradients: expected a model of one stack of layers"):
             attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, method="integrated-gradients")
+
+    def test_contributions(self) -> None:
+        """Tokens that a block leaves alone keep to themselves, and every target token takes something from the source."""
+        for name in ("t5", "bart", "marian"):
+            model = model_of(name, self.tokenizer)
+            source = len(self.tokenizer(self.source)["input_ids"])
+            for mixing in ("norm", "alti", "ifr", "value-zeroing", *(["globenc"] if name != "t5" else [])):
+                with self.subTest(name, mixing=mixing):
+                    ask: dict[str, Any] = {"target_text": self.target, "mixing": mixing, "method": "raw,rollout"}
+                    report = attnflow.explain(model, self.tokenizer, self.source, check=False, **ask)
+                    n = len(report.tokens)
+                    self.assertEqual(report.raw.shape, (4, n, n))
+                    np.testing.assert_allclose(report.raw.sum(-1), 1, atol=1e-9)
+                    rest = np.ones((4, n, n), bool)
+                    rest[:2, :source, :source] = rest[2, source:, source:] = rest[3, source:, :source] = False
+                    rest[:, range(n), range(n)] = False
+                    self.assertEqual(report.raw[rest].max(), 0)
+                    self.assertGreater(report.raw[3, source:, :source].sum(-1).min(), 0)
+                    self.assertGreater(report.rollout[3, n - 1, :source].sum(), 0.1)
+
+    def test_value_zeroing_runs_the_rest_of_the_layer(self) -> None:
+        """As by setting a token's values to 0 in one block of a decoder layer, and running the model again."""
+        for name in ("t5", "bart"):
+            model = model_of(name, self.tokenizer)
+            ask: dict[str, Any] = {"target_text": self.target, "mixing": "value-zeroing", "method": "raw"}
+            report = attnflow.explain(model, self.tokenizer, self.source, check=False, **ask)
+            ids = self.tokenizer(self.source, return_tensors="pt")["input_ids"]
+            s = ids.shape[1]
+            if name == "t5":
+                layer = model.decoder.block[0]
+                values, ends = layer.layer[1].EncDecAttention.v, layer
+                own_values, own_ends = layer.layer[0].SelfAttention.v, layer.layer[0]
+            else:
+                layer = model.model.decoder.layers[0]
+                values, ends = layer.encoder_attn.v_proj, layer
+                own_values, own_ends = layer.self_attn.v_proj, layer.self_attn_layer_norm
+            with self.subTest(name, block="to the source"):
+                expected = self.changes_without_values(model, ids, values, ends, s)
+                np.testing.assert_allclose(report.raw[3, s:, :s], expected, rtol=1e-3, atol=1e-4)
+            with self.subTest(name, block="to the target"):
+                expected = self.changes_without_values(model, ids, own_values, own_ends, len(report.tokens) - s)
+                np.testing.assert_allclose(report.raw[2, s:, s:], expected, rtol=1e-3, atol=1e-4)
+
+    def changes_without_values(self, model: Any, ids: Any, values: Any, ends: Any, tokens: int) -> Any:
+        """1 - cos of what the module `ends` gives, by target token and token without value; rows sum to 1."""
+        target = self.tokenizer(self.target)["input_ids"][:-1]
+        decoder_ids = torch.tensor([[self.tokenizer.cls_token_id, *target]])
+        found: list[Any] = []
+
+        def keep(_: Any, __: Any, output: Any) -> None:
+            found.append((output[0] if isinstance(output, tuple) else output)[0].double())
+
+        def zero(_: Any, __: Any, output: Any) -> Any:
+            silent = len(found) - 1  # the first run is whole
+            return torch.cat([output[:, :silent], output[:, silent : silent + 1] * 0, output[:, silent + 1 :]], 1)
+
+        keeping = ends.register_forward_hook(keep)
+        with torch.no_grad():
+            model(input_ids=ids, decoder_input_ids=decoder_ids)
+            zeroing = values.register_forward_hook(zero)
+            for _ in range(tokens):
+                model(input_ids=ids, decoder_input_ids=decoder_ids)
+        zeroing.remove()
+        keeping.remove()
+        similar: Any = torch.stack([torch.cosine_similarity(found[0], one, dim=-1) for one in found[1:]], dim=-1)
+        changes = 1 - similar
+        return (changes / changes.sum(-1, keepdim=True)).numpy()
+
+    def test_globenc_needs_norms_after(self) -> None:
+        model = model_of("t5", self.tokenizer)
+        with self.assertRaisesRegex(attnflow.Error, "globenc: expected layers with a norm after attention .* layer 1"):
+            attnflow.explain(model, self.tokenizer, self.source, target_text=self.target, mixing="globenc")
 
     def test_a_damaged_layer_is_named(self) -> None:
         model = model_of("bart", self.tokenizer)
