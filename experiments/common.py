@@ -281,6 +281,14 @@ def fixed(value, places=2, sign=""):
     return text.replace("-", "+" if sign else "", 1) if text.strip("-0.") == "" else text
 
 
+def interval(summary, places=2):
+    """The mean with its interval, which a mean of few samples has not."""
+    mean = fixed(summary["mean"], places)
+    if summary["low"] is None:
+        return mean
+    return f"{mean} ({fixed(summary['low'], places)} to {fixed(summary['high'], places)})"
+
+
 def machine():
     """The processor's name and how many there are."""
     names = [line.split(":", 1)[1].strip() for line in cpu_lines() if line.startswith("model name")]

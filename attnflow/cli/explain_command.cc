@@ -111,8 +111,9 @@ void run_explain(ExplainArguments& arguments) {
             fmt::format("--referents requires an output that shows them (the terminal, --json, -o FILE.html, "
                         ".json, .md or .txt, or a figure with --view referents), found only {}",
                         fmt::join(arguments.outputs, ", ")));
-  refuse_if(from_file && (arguments.text || arguments.pair || arguments.model),
-            "give either a text (with --model and --pair) or --attention FILE, not both; tokens are named in the file: "
+  refuse_if(from_file && (arguments.text || arguments.pair || options.target_text || arguments.model),
+            "give either a text (with --model, --pair and --target-text) or --attention FILE, not both; tokens are "
+            "named in the file: "
             "a NumPy array of strings called tokens in .npz, the metadata tokens (a JSON list) in .safetensors");
   refuse_if(from_file && (options.truncate || arguments.device != "cpu"),
             "--truncate and --device require a model, not --attention");

@@ -44,7 +44,7 @@ std::vector<Option<ExplainOptions>> make_explain_options() {
   return {
       option<&ExplainOptions::target_text>(
           "target_text", kForExplain,
-          "For an encoder-decoder, whose source is the text: what its decoder is given after its first token (may be "
+          "For an encoder-decoder, whose source is the text: what its decoder is given after its first tokens (may be "
           "empty); explains the next token",
           {.type = "TEXT", .form = OptionForm::kNullToo}),
       option<&ExplainOptions::only_output_token>("only_output_token", kForExplain | kForReports,

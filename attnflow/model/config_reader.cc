@@ -296,7 +296,7 @@ std::string first_gguf(const Folder& folder) {
   return first;
 }
 
-// What a folder without config.json has, and what to do.
+// Says what a folder without config.json has, and what to do.
 std::string instead_of_config(const Folder& folder) {
   const std::optional<Adapter> adapter = find_adapter(folder);
   if (!adapter) {
@@ -304,10 +304,8 @@ std::string instead_of_config(const Folder& folder) {
     return gguf.empty() ? "no config.json in it" : fmt::format("GGUF files; give one of them: --model {}", gguf);
   }
   constexpr const char* kAlone = "an adapter without its model (adapter_config.json)";
-  if (adapter->base.empty()) {
-    return fmt::format("{}. Put the adapter's files into the folder of that model and give that folder", kAlone);
-  }
-  const std::string found = fmt::format("{}, which is {}", kAlone, quote_name(adapter->base));
+  const std::string found =
+      adapter->base.empty() ? kAlone : fmt::format("{}, which is {}", kAlone, quote_name(adapter->base));
   if (!is_hub_name(adapter->base)) {
     return fmt::format("{}. Put the adapter's files into the folder of that model and give that folder", found);
   }

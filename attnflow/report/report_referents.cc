@@ -106,7 +106,8 @@ TextTable referent_table(const Report& report, const ReferentMarks& marks) {
   const std::vector<std::string> names = referent_names(report);
   for (const ReferentWeights& method : referent_weights(report, report.output_token)) {
     for (std::size_t r = 0; r < names.size(); ++r) {
-      const std::string name = isolated(shorten(names[r], kLongestName, marks.ellipsis));
+      const std::string shown = shorten(names[r], kLongestName, marks.ellipsis);
+      const std::string name = marks.isolates ? isolated(shown) : shown;
       table.columns.push_back({fmt::format("{}: {}", to_text(method.method), name)});
       for (std::size_t layer = 0; layer < method.layers.size(); ++layer) {
         const ReferentWeight& weight = method.layers[layer][r];

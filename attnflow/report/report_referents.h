@@ -57,12 +57,13 @@ std::string candidate_shares_line(const Report& report);
 struct ReferentMarks {
   std::string_view ellipsis;
   std::string_view degenerate;  // one cell wide
+  bool isolates = false;        // names that run from right to left, from the numbers beside them
 };
 
 // The weights of report.output_token: a row for each of settings.layers, a column for each method and referent, with
 // the share in percent, if any.
 TextTable referent_table(const Report& report, const ReferentMarks& marks);
-// What its cells are, in a line.
+// Says what its cells are, in a line.
 std::string referents_legend(const Report& report, const ReferentMarks& marks);
 
 }  // namespace attnflow::internal

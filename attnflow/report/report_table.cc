@@ -209,7 +209,7 @@ class TableWriter {
     paragraph(internal::referents_title(report_, marks_.ellipsis), kBold);
     const std::string candidates = internal::candidate_shares_line(report_);
     if (!candidates.empty()) paragraph(candidates);
-    const internal::ReferentMarks marks{marks_.ellipsis, marks_.degenerate};
+    const internal::ReferentMarks marks{marks_.ellipsis, marks_.degenerate, /*isolates=*/true};
     out_ += terminal_text(internal::referent_table(report_, marks), width_);
     paragraph(internal::referents_legend(report_, marks), kDim);
   }

@@ -120,7 +120,7 @@ struct Tokenizer::Impl {
   std::vector<std::int64_t> ends;
   std::map<std::string, std::string> special_tokens;
   std::optional<internal::ChatTemplate> chat_template;
-  // Where targets are cut by another model: what to read it from.
+  // The folder of another model that cuts targets, if there is one.
   std::optional<Folder> target_folder;
   std::string model_type;
 

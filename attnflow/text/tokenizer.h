@@ -61,7 +61,7 @@ class Tokenizer : public TextCodec {
  private:
   struct Impl;
   explicit Tokenizer(std::unique_ptr<Impl> impl);
-  // From the folder's files for the texts of one side.
+  // Reads the folder's files for the texts of one side.
   static std::unique_ptr<Impl> read(const Folder& folder, const std::string& model_type, bool of_targets);
   std::unique_ptr<Impl> impl_;
 };

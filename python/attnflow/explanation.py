@@ -161,7 +161,7 @@ def check_target(model: Any, given: bool) -> None:
     if is_joint == given:
         return
     raise Error(
-        'expected target_text, the text that the decoder is given ("": its first token alone), found none'
+        'expected target_text, the text that the decoder is given ("": its first tokens alone), found none'
         if is_joint
         else f"expected no target_text, which is for encoder-decoders, found one for {type(model).__name__}"
     )

@@ -46,8 +46,10 @@ void raise(const std::exception_ptr& exception, void*) {
   } catch (const PassingThrough& passing) {
     try {
       std::rethrow_exception(passing.raised);
-    } catch (nb::python_error& error) {
-      error.restore();
+    } catch (const nb::python_error& error) {
+      // Unlike restore(), this leaves the error as it is: a sink that keeps what failed raises it again.
+      PyObject* const value = error.value().ptr();
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value)), value);
     }
   }
 }

@@ -97,11 +97,7 @@ void run_without_lock(const std::function<void(const ProgressFunction&, const st
     ended.wait();
   }
   if (of_python) std::rethrow_exception(of_python);
-  try {
-    ended.get();
-  } catch (const PassingThrough& passing) {
-    std::rethrow_exception(passing.raised);
-  }
+  ended.get();
 }
 
 }  // namespace attnflow::python

@@ -56,7 +56,7 @@ class EncoderDecoderTest(ServerTest):
         self.assertEqual(["check" in token for token in tokens], [False, False, True])
         check = tokens[2]["check"]
         self.assertEqual([one["method"] for one in check["maps"]], ["raw", "rollout"])
-        # Those of the source are replaced.
+        # The source's tokens are replaced.
         self.assertTrue(check["tokens"])
         source = sum(token["segment"] == 0 for token in whole["input"]["tokens"])
         self.assertTrue(all(one["token"] < source for one in check["tokens"]))

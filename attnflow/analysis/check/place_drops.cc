@@ -42,7 +42,7 @@ WeightedMean mean_drop(const ReplacementCheck& check, const PlaceDrop& place, st
   constexpr double kMoreThanOne = 1.0 + 1e-6;
   const double error =
       effective < kMoreThanOne ? std::abs(mean) : std::sqrt(squares * effective / (effective - 1.0)) / weights;
-  return {.mean = shrink * mean, .error = shrink * error};
+  return {.mean = shrink * mean, .error = error};
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 //
 // Above 0, the place speaks for the target. The weight w >= 0 shrinks the drop of a place where hardly any candidate
 // fits: as if the part itself, without which nothing changes, stood among its candidates. The spread is the standard
-// error of that weighted mean. The reliability of
-// all drops is the correlation of those by the first, third, ... candidates with those by the others, for the whole
-// number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they agree with
-// themselves.
+// error of the mean without w, so that a place where nothing fits is uncertain, not surely without effect. The
+// reliability of all drops is the correlation of those by the first, third, ... candidates with those by the others,
+// for the whole number of candidates (Spearman-Brown): no map can be expected to agree with the drops better than they
+// agree with themselves.
 //
 // Method. Each place tries half of its candidates; then those places try the others that may decide. An input of few
 // places tries all candidates everywhere: half of them can miss what decides, and the others cost little.

@@ -107,7 +107,7 @@ std::string accuracy_words(const Accuracy& one) {
                      one.correct, one.count);
 }
 
-// What the rows of tables are called: series over mixings, which come first, and those without layers.
+// The names of the rows of tables: series over mixings, which come first, and those without layers.
 struct RowNames {
   std::vector<std::string> layered;
   std::vector<std::string> beside;
@@ -384,8 +384,10 @@ std::string evaluation_table(const CorrelationReport& report, std::size_t width)
     for (const char* const tokens : {"all", "without-special"}) {
       const Block block(report, relevance, score, tokens, "spearman");
       const auto cell = [&](std::size_t m, std::size_t l) { return mean_and_std(block.at(m, l)); };
-      text +=
-          fmt::format("  {}\n{}", token_words(tokens), terminal_text(layer_table(layers, names.layered, cell), width));
+      if (!names.layered.empty()) {
+        text += fmt::format("  {}\n{}", token_words(tokens),
+                            terminal_text(layer_table(layers, names.layered, cell), width));
+      }
       if (names.beside.empty()) continue;
       const auto only = [&](std::size_t m, std::size_t) { return cell(names.layered.size() + m, 0); };
       text += fmt::format("  {}, methods without layers\n{}", token_words(tokens),

@@ -166,6 +166,10 @@ std::optional<EvidenceQuestion> make_question(const EvidenceSample& sample, cons
   const std::string text = begin + sample.prefix;
   if (!take_words(sample, Outputs(codec, info), before_wrong, question, reason)) return std::nullopt;
   const Encoding encoding = codec.encode(text);
+  if (encoding.tokens.empty()) {
+    reason = "the text is empty";
+    return std::nullopt;
+  }
   if (encoding.tokens.size() > info.max_tokens) {
     reason = "longer than the model allows";
     return std::nullopt;

@@ -117,7 +117,7 @@ std::vector<Mixing> parse_mixings(const std::vector<std::string>& names) {
 void check_mixings(std::span<const Mixing> mixings) {
   for (const Mixing mixing : mixings) {
     if (mixing == Mixing::kAuto) {
-      throw internal::usage_error("--mixing: expected names of mixings, or all, found auto, which is not one of them");
+      throw internal::usage_error("--mixing: expected names of mixings, or all, found auto among them");
     }
     if (std::count(mixings.begin(), mixings.end(), mixing) != 1) {
       throw internal::usage_error("--mixing: expected each once, found {} again", to_text(mixing));

@@ -59,8 +59,8 @@ void check_mixings(std::span<const Mixing> mixings);
 // Whether --heads or --residual were chosen, and some of the mixings have none.
 bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings);
 
-// Those of the mixings (empty: all_mixings(), but auto) that a model supports, in their order, and by name why the
-// others are not supported. `attempt` makes one graph, such as the first sample's; it throws Error(kUnsupportedModel)
+// Returns the mixings among `tried` (empty: all_mixings(), but auto) that a model supports, in their order, and by name
+// why the others are not supported. `attempt` makes one graph, such as the first sample's; it throws Error(kUnsupportedModel)
 // if that is impossible.
 std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
     const std::function<void(Mixing)>& attempt, std::span<const Mixing> tried = {});

@@ -50,14 +50,13 @@ TextInput model_input(const TextCodec& tokenizer, const ModelInfo& info, TextInp
 void check_texts(const ModelInfo& info, const std::optional<std::string>& pair, const ExplainOptions& options,
                  bool is_joint) {
   if (!info.target && options.target_text) {
-    throw internal::usage_error(
-        "--target-text: expected none, as it is for encoder-decoders, found one for {} ({}); remove it", info.name,
-        info.architecture);
+    throw internal::usage_error("--target-text is for encoder-decoders only, found one for {} ({}); remove it",
+                                info.name, info.architecture);
   }
   if (!info.target || is_joint) return;
   if (!options.target_text) {
     throw internal::usage_error(
-        "--target-text: expected the text that the decoder of {} ({}) is given (\"\": its first token alone), found "
+        "--target-text: expected the text that the decoder of {} ({}) is given (\"\": its first tokens alone), found "
         "none; 'attnflow generate' lets the model write one",
         info.name, info.architecture);
   }
@@ -93,8 +92,8 @@ Encoding read_text(const TextCodec& tokenizer, const ModelInfo& info, const std:
   Encoding encoding = has_target ? encode_joint(tokenizer, info, text, *options.target_text, options.truncate)
                                  : encode_text(tokenizer, info, text, pair, options.truncate);
   check_texts(info, pair, options, !has_target && encoding.source > 0);
-  const bool has_text = !encoding.has_places || std::ranges::any_of(encoding.tokens, [](const EncodedToken& token) {
-    return token.begin.has_value() && token.segment == 0;
+  const bool has_text = !encoding.has_places || std::ranges::any_of(encoding.tokens, [&](const EncodedToken& token) {
+    return token.begin.has_value() && (!info.target || token.segment == 0);
   });
   if (!has_text) {
     throw internal::usage_error("expected text with at least one token, found none (empty or only whitespace)");
@@ -157,7 +156,9 @@ class TextExplanation {
     if (text_.explains) asked_ = task_.ask();
     std::size_t& output = question_.settings.output_token;
     if (!text_.options.settings.output_token.is_named()) {
-      const std::size_t guessed = std::exchange(output, task_.output_token(output, asked_));
+      // An encoder-decoder predicts after the last token of its target.
+      const bool is_joint = text_.model.info().target.has_value();
+      const std::size_t guessed = std::exchange(output, is_joint ? text_.reading : task_.output_token(output, asked_));
       const auto is_guess = [](const Note& note) { return note.code == NoteCode::kOutputTokenGuessed; };
       if (output != guessed) std::erase_if(question_.settings.notes, is_guess);
     }

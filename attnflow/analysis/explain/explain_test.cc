@@ -154,7 +154,7 @@ TEST(ExplainText, RefusesTextsThatDoNotFitAnEncoderDecoder) {
   refuse(ErrorKind::kInputTooLong, {"--target-text: expected at most 4 tokens", "found 5"}, "the key", options);
   for (const bool causal : {false, true}) {
     MadeUpModel other(causal ? ModelHead::kCausalLm : ModelHead::kMaskedLm, 1000, causal);
-    test::expect_error(ErrorKind::kUsage, {"--target-text: expected none, as it is for encoder-decoders", "made-up"},
+    test::expect_error(ErrorKind::kUsage, {"--target-text is for encoder-decoders only", "made-up"},
                        [&] { explain(other, "the key", options); });
   }
 }

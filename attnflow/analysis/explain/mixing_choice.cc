@@ -151,9 +151,8 @@ void check_joint_settings(const Settings& settings, const ModelInfo& info) {
   if (!info.target) return;
   if (settings.normalization == Normalization::kReceptiveField) {
     throw internal::model_error(
-        "--normalize: expected none for {}, an encoder-decoder, whose receptive fields are not computed, found {}; "
-        "they "
-        "are for models of one stack of layers",
+        "--normalize: expected none or row for {}, an encoder-decoder, whose receptive fields are not computed, found "
+        "{}; they are for models of one stack of layers",
         info.name, to_text(settings.normalization));
   }
 }

@@ -13,16 +13,12 @@ class NextTokenTask final : public TextTask {
   using TextTask::TextTask;
 
   void check() const override { candidate_ids(asked()); }
-  // In an encoder-decoder, the last token of the target.
-  std::size_t output_token(std::size_t usual, const AskedTarget& /*wanted*/) override {
-    return info().target ? asked().reading : usual;
-  }
   std::vector<std::size_t> logit_positions(std::size_t output) override {
     const std::size_t source = asked().given.source;
     if (position(output) < source) {
       throw internal::usage_error(
           "--output-token: expected a token of the target, from {} to {}, after which {} predicts the next one, found "
-          "token {} of the source; omit it, or add --mixing attention",
+          "token {} of the source; omit it, or explain attention alone (--mixing attention with raw, rollout or flow)",
           source, report().input.tokens.size() - 1, info().name, output);
     }
     return {position(output)};

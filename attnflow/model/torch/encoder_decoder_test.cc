@@ -275,6 +275,10 @@ TEST(EncoderDecoder, APassBackSeesTheAttentionOfTheRun) {
     });
     expect_error(ErrorKind::kUsage, {"of a source and of a target"},
                  [&] { decoder->gradients()->input_gradients(without_source, {{target}}); });
+    ScoreTarget of_source = target;
+    of_source.position = 0;
+    expect_error(ErrorKind::kUsage, {"a position of the decoder", "found 0"},
+                 [&] { decoder->gradients()->attention_gradients(input, of_source, sink, BackwardRule::kGradient); });
   }
 }
 

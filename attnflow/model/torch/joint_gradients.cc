@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnflow/model/fail.h"
 #include "attnflow/model/torch/autograd_ops.h"
 #include "attnflow/model/torch/tensor_source.h"
 
@@ -140,6 +141,10 @@ InputGradient differentiate_joint(const JointGradientQuestion& question, Attenti
   const c10::AutoGradMode with_gradients(true);
   JointLayers joint(sink, question.rule, m + n);
 
+  if (question.score.position && to_signed(*question.score.position) < m) {
+    internal::fail(ErrorKind::kUsage, "expected a target at a position of the decoder, from {} to {}, found {}", m,
+                   m + n - 1, *question.score.position);
+  }
   at::Tensor stream = leaf_of(targets.back());
   const std::int64_t row = question.score.position ? to_signed(*question.score.position) - m : n - 1;
   const at::Tensor value = decoder.value(above, question.score, stream[0][row]);

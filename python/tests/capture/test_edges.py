@@ -475,6 +475,15 @@ class Users(EdgesTest):
             with torch.no_grad():
                 self.assertTrue(torch.equal(llama.model(ids).logits, logits))
 
+    def test_what_the_model_raises_in_the_rest_of_a_layer_passes(self) -> None:
+        bert = self.saved("bert")
+        with (
+            mock.patch.object(edges.Run, "_rest", side_effect=KeyError("mine")),
+            self.assertRaisesRegex(KeyError, "mine"),
+        ):
+            bert.explain(mixing="value-zeroing")
+        self.assertEqual(bert.explain(mixing="value-zeroing").settings["mixing"], "value-zeroing")
+
     def test_other_threads_run_the_model_as_it_is(self) -> None:
         llama = self.saved("llama")
         ids = torch.tensor([llama.tokenizer("another text")["input_ids"]])

@@ -180,6 +180,12 @@ class Joint(PackageTest):
                 )
                 self.assertAlmostEqual(one["drop"], two["drop"], delta=1e-4)
 
+    def test_without_a_head_the_target_s_last_token_is_shown(self) -> None:
+        model = model_of("bart", self.tokenizer)
+        for part in (model, model.model):
+            report = attnflow.explain(part, self.tokenizer, self.source, target_text=self.target, method="raw")
+            self.assertEqual(report.output_token, len(report.tokens) - 1, type(part).__name__)
+
     def test_relevance(self) -> None:
         """The default; of the last layers, source tokens get what the target's tokens have from them."""
         for name in ("t5", "bart"):

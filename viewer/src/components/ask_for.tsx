@@ -64,7 +64,7 @@ export function commandFor(
   if (input.kind === "image") parts.push("image", quoted(input.image?.name || "PICTURE"));
   else if (input.kind === "attention") parts.push("explain", "--attention", quoted(model.name || "FILE.npz"));
   else parts.push("explain", quoted(input.text));
-  if (report.joint) parts.push("--target-text", quoted(input.text_pair ?? ""));
+  if (report.joint && input.kind === "text") parts.push("--target-text", quoted(input.text_pair ?? ""));
   else if (input.text_pair) parts.push("--pair", quoted(input.text_pair));
   // A report knows its model's name, not its path.
   const builtin = model.name === "agreement" || model.name === "fashion";

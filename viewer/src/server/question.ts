@@ -80,7 +80,9 @@ export class Question {
     const attention = ["auto", "attention"].includes(this.mixing.value) && !named;
     return !this.allTokens.value && attention;
   });
-  readonly onlyLast: ReadonlySignal<boolean> = computed(() => this.long.value && this.lastSuffices.value);
+  readonly onlyLast: ReadonlySignal<boolean> = computed(
+    () => this.long.value && this.lastSuffices.value && !(this.chosen.value?.takes_target ?? false),
+  );
   /** Whether the prompt is passed to the model in its chat template. */
   readonly chat = computed(() => (this.chosen.value?.chat ?? false) && (this.chatChoice.value ?? true));
   readonly examples = computed(() => textsOf(this.chosen.value, this.task.value === "generation" && this.chat.value));
