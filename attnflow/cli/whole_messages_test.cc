@@ -32,7 +32,7 @@ TEST(WholeMessages, OfOptions) {
       {agreement, {"--mixing", "alti,alti"}, "--mixing: expected each once, found alti again"},
       {agreement,
        {"--mixing", "auto"},
-       "--mixing: expected names of mixings, or all, found auto, which is not one of them"},
+       "--mixing: expected names of mixings, or all, found auto among them"},
       {agreement, {"--resamples", "0"}, "--resamples: expected at least 1, found 0"},
       {explain, {"--blank", "6"}, "--blank: expected positions from 0 to 5, found 6"},
       {explain, {"--blank", "a"}, "--blank: expected positions such as 0 or 0,5, found 'a'"},
@@ -82,7 +82,7 @@ TEST(WholeMessages, OfOptions) {
       {generate, {"--top-p", "0"}, "--top-p: expected a probability above 0 and at most 1, found 0"},
       {translate,
        {"--normalize", "receptive-field"},
-       "--normalize: expected none for bart, an encoder-decoder, whose receptive fields are not computed, found "
+       "--normalize: expected none or row for bart, an encoder-decoder, whose receptive fields are not computed, found "
        "receptive-field; they are for models of one stack of layers",
        ErrorKind::kUnsupportedModel},
       {{"serve"},

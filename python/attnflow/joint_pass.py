@@ -55,7 +55,12 @@ class JointLayer:
 
     def of_sink(self, *_: int) -> tuple[Any, ...]:
         """Weights, their gradient, x, and the gradient at y."""
-        return self._whole(self.weights), self._whole(self.slope), self.residual, self.behind
+        attention = self._whole(self.weights)
+        # The tokens without a row of the block attend to themselves alone, as where the model runs.
+        own = attention.diagonal(dim1=1, dim2=2)
+        own[:, : self.rows.start] = 1.0
+        own[:, self.rows.stop :] = 1.0
+        return attention, self._whole(self.slope), self.residual, self.behind
 
     def _whole(self, block: Any) -> Any:
         """[head, token, token], zeros outside the block."""

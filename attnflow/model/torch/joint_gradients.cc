@@ -58,7 +58,8 @@ class JointLayers {
   void send(const Block& block, const at::Tensor& source, const at::Tensor& target, const at::Tensor& source_gradient,
             const at::Tensor& target_gradient) {
     if (sink_ == nullptr) return;
-    const at::Tensor attention = whole(block, block.weights.detach());
+    at::Tensor attention = whole(block, block.weights.detach());
+    stand_alone(attention, block);
     // This is the gradient of the product of attention and values, of which half reached the weights.
     const at::Tensor slope = whole(block, rule_ == BackwardRule::kAttnLrp ? block.slope * 2.0 : block.slope);
     const at::Tensor residual = joined(source, target);
@@ -87,6 +88,14 @@ class JointLayers {
     const at::Tensor all = at::zeros({heads.size(0), tokens_, tokens_}, heads.options());
     all.narrow(1, block.row, heads.size(1)).narrow(2, block.column, heads.size(2)).copy_(heads);
     return on_host(all);
+  }
+
+  // The tokens without a row of the block attend to themselves alone, as where the model runs.
+  static void stand_alone(at::Tensor& attention, const Block& block) {
+    const std::int64_t end = block.row + block.weights.size(-2);
+    at::Tensor own = attention.diagonal(0, 1, 2);  // [head, token]
+    own.narrow(1, 0, block.row).fill_(1.0);
+    own.narrow(1, end, own.size(1) - end).fill_(1.0);
   }
 
   AttentionGradientSink* sink_;
