@@ -346,8 +346,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "No attention weight supports the target: the target's gradient is 0 or negative at every attention weight, so "
      "each token depends on itself alone."},
     {Code::kNegativeRelevance, "negative-relevance", "share target?", negative_relevance_text},
-    {Code::kDefaultMixing, "default-mixing", "mixing reason", "Built from {mixing}, not attention weights ({reason}).",
-     "--mixing attention shows the paper's attention."},
+    {Code::kDefaultMixing, "default-mixing", "mixing reason",
+     "Built from {mixing}, {reason}, not from attention weights.", "--mixing attention shows the paper's attention."},
     {Code::kNotTheAnswer, "not-the-answer", "mixing time?", not_the_answer_text,
      "--mixing relevance computes it, or says why it cannot."},
     {Code::kLearnedSinks, "learned-sinks", "share",

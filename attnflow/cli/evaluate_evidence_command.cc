@@ -80,7 +80,8 @@ void add_evidence_task(CLI::App& evaluate) {
   task->option_defaults()->group("Analysis");
   arguments->read_settings = add_settings(
       task, options.settings, kForEvidence,
-      {{"against",
+      {{"method", "Comma-separated list of raw, rollout and flow; --scores has the methods beside them"},
+       {"against",
         "Compare the right word, or what the model predicts, with these, subtracting their mean logit: words separated "
         "by commas; next10 (the ten most probable others; any number works); rest (all others); none (explain the "
         "logit alone); auto (the wrong word; without one, next10)"}});

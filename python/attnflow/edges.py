@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from attnflow import _core
 from attnflow.capture import Captured
 from attnflow.errors import Error, unsupported
@@ -54,6 +52,7 @@ class BlockTerms:
 
     def among(self, tokens: int, rows: slice, columns: slice) -> BlockTerms:
         """The same for a layer of more tokens, which leaves the others alone: its queries are `rows`, its keys `columns`."""
+        import numpy as np
 
         def at(own: slice, some: Any) -> Any:
             whole = np.zeros((tokens, *some.shape[1:]), np.float32)

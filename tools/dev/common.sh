@@ -381,9 +381,10 @@ build_preset_now() {
     (($#)) || set -- attnflow attnflow_torch
   fi
   configure_preset "$preset"
-  # The crates are a long chain of steps: if they compile alongside ninja, they get priority.
+  # The crates are a long chain of steps: if they compile alongside ninja, they get some priority. No more, for ninja
+  # keeps this niceness when they are done.
   local niceness=0
-  if [[ -v TASK_PID[crates] ]] && is_running crates; then niceness=10; fi
+  if [[ -v TASK_PID[crates] ]] && is_running crates; then niceness=4; fi
   NICENESS="$niceness" ninja_stage "${BUILD_TITLE:-building $preset}" -C "$folder" -j "$JOBS" "$@"
 }
 

@@ -44,9 +44,9 @@ export function CheckLegend({ check, part }: { check: Check; part: "token" | "pa
   const top = largestDrop(check);
   return (
     <p class="help check-legend" id="check-legend">
-      {`The ${quantity} is ${amount(value)}. Red: it rises (up to ${amount(top)}) `}
+      {`The ${quantity} is ${amount(value)}. Red: it rises `}
       <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
-      {` blue: it falls.`}
+      {` blue: it falls. The scale ends at ±${amount(top)}.`}
       {leftOut > 0 && ` Left out, to save time: ${leftOut}.`}
       {tokens.some(({ replacements }) => replacements?.length) && ` Click a ${part} for what replaced it.`}
     </p>
