@@ -401,7 +401,7 @@ TEST(Correlations, DifferenceFromTheNextClass) {
   EncodedSample sample;
   sample.logits = {0.0F, 2.0F, 1.0F};
   sample.predicted = 1;
-  TargetRule rule{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kNamed, {0}};
+  TargetRule rule{ScoreTarget::Kind::kProbabilityDifference, TargetClass::kNamed, 0};
   EXPECT_EQ(resolve_target(rule, sample).others.front(), 1U);
   rule.label = 1;
   EXPECT_EQ(resolve_target(rule, sample).others.front(), 2U);
