@@ -220,7 +220,7 @@ class TargetOps : public JointOps {
       const bool has_norm = layer.form.norm_place == NormPlace::kAfter;
       terms.projection = internal::written_projection(layer);
       if (has_norm) terms.norm = &layer.attention_norm;
-      terms.rest = [&](at::Tensor rows) { return has_norm ? layer.attention_norm(rows) : rows; };
+      terms.rest = [&](const at::Tensor& rows) { return has_norm ? layer.attention_norm(rows) : rows; };
     }
     rows_.to_target(terms);
     return y;

@@ -267,7 +267,7 @@ at::Tensor feed_forward(Ops& ops, const TransformerLayer& layer, const at::Tenso
 // Adds the output of the feed-forward net to the stream that passes it by. Ops may look at both.
 template <typename Ops>
 at::Tensor with_feed_forward(Ops& ops, const at::Tensor& passed, const at::Tensor& written) {
-  const at::Tensor sum = ops.residual(passed, written);
+  at::Tensor sum = ops.residual(passed, written);
   if constexpr (requires { ops.see_feed_forward(passed, written, sum); }) ops.see_feed_forward(passed, written, sum);
   return sum;
 }
