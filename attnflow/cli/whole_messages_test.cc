@@ -30,9 +30,7 @@ TEST(WholeMessages, OfOptions) {
   const std::vector<Row> rows = {
       {agreement, {"--scores", "gradient,gradient"}, "--scores: expected each once, found 'gradient' twice"},
       {agreement, {"--mixing", "alti,alti"}, "--mixing: expected each once, found alti again"},
-      {agreement,
-       {"--mixing", "auto"},
-       "--mixing: expected names of mixings, or all, found auto among them"},
+      {agreement, {"--mixing", "auto"}, "--mixing: expected names of mixings, or all, found auto among them"},
       {agreement, {"--resamples", "0"}, "--resamples: expected at least 1, found 0"},
       {explain, {"--blank", "6"}, "--blank: expected positions from 0 to 5, found 6"},
       {explain, {"--blank", "a"}, "--blank: expected positions such as 0 or 0,5, found 'a'"},

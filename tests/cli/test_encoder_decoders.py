@@ -192,7 +192,14 @@ class EncoderDecoderTest(CommandTest):
         self.refuse(
             USAGE, ["--pair: expected none", "--target-text"], *explain, "--pair", "a lock", "--target-text", "the"
         )
-        self.refuse(USAGE, ["--target-text is for encoder-decoders only", "agreement"], "explain", "the key", "--target-text", "the")
+        self.refuse(
+            USAGE,
+            ["--target-text is for encoder-decoders only", "agreement"],
+            "explain",
+            "the key",
+            "--target-text",
+            "the",
+        )
         self.refuse(
             TOO_LONG,
             ["--target-text: expected at most 40 tokens"],

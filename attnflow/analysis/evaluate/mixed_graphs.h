@@ -60,8 +60,8 @@ void check_mixings(std::span<const Mixing> mixings);
 bool leaves_heads_or_residual(const Settings& settings, std::span<const Mixing> mixings);
 
 // Returns the mixings among `tried` (empty: all_mixings(), but auto) that a model supports, in their order, and by name
-// why the others are not supported. `attempt` makes one graph, such as the first sample's; it throws Error(kUnsupportedModel)
-// if that is impossible.
+// why the others are not supported. `attempt` makes one graph, such as the first sample's; it throws
+// Error(kUnsupportedModel) if that is impossible.
 std::pair<std::vector<Mixing>, std::map<std::string, std::string>> possible_mixings(
     const std::function<void(Mixing)>& attempt, std::span<const Mixing> tried = {});
 

@@ -145,7 +145,8 @@ TEST(ExplainText, RefusesTextsThatDoNotFitAnEncoderDecoder) {
          "the key", options);
   options.settings.mixing = Mixing::kAttention;
   options.settings.normalization = Normalization::kReceptiveField;
-  refuse(ErrorKind::kUnsupportedModel, {"--normalize: expected none or row for", "encoder-decoder"}, "the key", options);
+  refuse(ErrorKind::kUnsupportedModel, {"--normalize: expected none or row for", "encoder-decoder"}, "the key",
+         options);
   options.settings.normalization = Normalization::kNone;
   options.settings.methods = {Method::kLogit};
   refuse(ErrorKind::kUnsupportedModel, {"--method logit", "encoder-decoder", "attnlrp"}, "the key", options);
