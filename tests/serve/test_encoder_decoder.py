@@ -31,7 +31,7 @@ class EncoderDecoderTest(ServerTest):
             self.refuse(answer, 400, "bad_request", "target_text: expected the text that the decoder")
         self.refuse(
             self.server.post("explain", {"text": SOURCE, "model": "agreement", "target_text": "they"}),
-            *(400, "bad_request", "target_text: expected none, as it is for encoder-decoders"),
+            *(400, "bad_request", "target_text is for encoder-decoders only"),
         )
         self.refuse(self.server.post("explain", ask | {"target_text": 3}), 400, "bad_request", "target_text")
         self.refuse(self.server.post("evaluate", ask), 422, "unsupported_model", "an encoder-decoder (t5)")
@@ -42,7 +42,8 @@ class EncoderDecoderTest(ServerTest):
         self.assertFalse(models["agreement"]["takes_target"])
         self.assertIn("attnlrp", models[T5.name]["methods"])
         self.assertNotIn("logit", models[T5.name]["methods"])
-        self.assertNotIn("alti", models[T5.name]["mixings"])
+        self.assertIn("alti", models[T5.name]["mixings"])
+        self.assertNotIn("globenc", models[T5.name]["mixings"])  # its norms come before its blocks
 
     def test_a_generated_token_is_checked(self):
         ask = {"prompt": SOURCE, "model": T5.name, "method": "raw,rollout", "mixing": "attention"}
