@@ -274,14 +274,6 @@ std::optional<WilcoxonTest> wilcoxon_signed_rank(std::span<const double> differe
   return test;
 }
 
-bool drop_interval(Summary& summary) {
-  if (summary.count >= kFewestForInterval) return false;
-  const bool had_one = !std::isnan(summary.low);
-  summary.low = kMissing;
-  summary.high = kMissing;
-  return had_one;
-}
-
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options) {
   check_values(options);
   check_values(values);

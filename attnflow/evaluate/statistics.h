@@ -115,8 +115,6 @@ struct Summary {
 
 // The bootstrap of fewer values says little of their mean.
 inline constexpr std::size_t kFewestForInterval = 10;
-// Removes the interval from a summary of fewer values; returns whether it had one.
-bool drop_interval(Summary& summary);
 
 // Returns one summary per cell. `values` is [cell, sample], NaN where a sample has no value in a cell.
 std::vector<Summary> summarize(TensorView<const double> values, const ResamplingOptions& options = {});

@@ -175,7 +175,7 @@ GivenTarget given_target(const ScoreTarget& target) {
           target.direction};
 }
 
-// What Python's object hands over goes to a sink of the library, whose own exception is kept: Python passes on a copy.
+// Python's object hands rows over to a sink of the library, whose own exception is kept: Python passes on a copy.
 struct Handover {
   std::exception_ptr failed;
 

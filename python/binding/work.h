@@ -18,7 +18,7 @@ namespace attnflow::python {
 // Called with the work done and the total.
 using Progress = nanobind::typed<nanobind::callable, void(std::size_t, std::size_t)>;
 
-// What Python raised in work of the library, which it must not take for an error of its own: it is no std::exception.
+// An exception of Python in work of the library, which must not take it for an error of its own: no std::exception.
 // raise_errors_in_python() raises it again in Python.
 struct PassingThrough {
   std::exception_ptr raised;

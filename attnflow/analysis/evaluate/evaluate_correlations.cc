@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/sample_relevance.h"
 #include "attnflow/analysis/explain/text_input.h"
@@ -208,13 +209,11 @@ void compare_methods(CorrelationReport& report, const Tensor<double>& values, co
   }
 }
 
-void drop_intervals(CorrelationReport& report) {
-  bool any = false;
-  for (CorrelationCell& cell : report.cells) any = drop_interval(cell.summary) || any;
-  for (MethodComparison& one : report.comparisons) any = drop_interval(one.comparison.difference) || any;
-  if (any) {
-    report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
-  }
+std::vector<Summary*> summaries_of(CorrelationReport& report) {
+  std::vector<Summary*> summaries;
+  for (CorrelationCell& cell : report.cells) summaries.push_back(&cell.summary);
+  for (MethodComparison& one : report.comparisons) summaries.push_back(&one.comparison.difference);
+  return summaries;
 }
 
 // For several mixings the tables say it: a note for each would bury everything else.
@@ -440,7 +439,7 @@ CorrelationReport evaluate_correlations(Encoder& model, const Tokenizer& tokeniz
 
   add_up(report, found);
   add_notes(report, scores, guessed_output_token);
-  drop_intervals(report);
+  drop_intervals(summaries_of(report), report.notes);
   note_degenerate_share(report);
   return report;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "attnflow/analysis/check/replacement_check.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/evidence_question.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/explain/blank_token.h"
@@ -357,13 +358,11 @@ void add_statistics(EvidenceReport& report, const Tensor<double>& ranks,
     report.cells[c].above_position = position[c];
     report.cells[c].above_chance = chance[c];
   }
-  bool had_intervals = false;
+  std::vector<Summary*> all;
   for (EvidenceCell& cell : report.cells) {
-    for (Summary* const summary : {&cell.reciprocal_rank, &cell.above_position, &cell.above_chance}) {
-      had_intervals = drop_interval(*summary) || had_intervals;
-    }
+    all.insert(all.end(), {&cell.reciprocal_rank, &cell.above_position, &cell.above_chance});
   }
-  if (had_intervals) report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
+  drop_intervals(all, report.notes);
 }
 
 std::vector<std::size_t> quarters(std::size_t start_layer, std::size_t layers) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
+#include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/picture_curves.h"
 #include "attnflow/analysis/explain/prediction_target.h"
@@ -59,16 +60,15 @@ void check_evaluate_image_options(const ImageEvaluationOptions& options, const M
 constexpr std::array kCurves = {std::pair{&ImageOrderCurves::deletion, &PatchCurves::deletion},
                                 std::pair{&ImageOrderCurves::insertion, &PatchCurves::insertion}};
 
-void drop_intervals(ImageEvaluationReport& report) {
-  bool had_one = false;
+std::vector<Summary*> summaries_of(ImageEvaluationReport& report) {
+  std::vector<Summary*> summaries;
   for (ImageOrderCurves& order : report.curves) {
     for (ImageCurve* const curve : {&order.deletion, &order.insertion}) {
-      had_one = drop_interval(curve->area) || had_one;
-      drop_interval(curve->from_random.difference);
-      if (curve->from_gradient) drop_interval(curve->from_gradient->difference);
+      summaries.insert(summaries.end(), {&curve->area, &curve->from_random.difference});
+      if (curve->from_gradient) summaries.push_back(&curve->from_gradient->difference);
     }
   }
-  if (had_one) report.notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
+  return summaries;
 }
 
 }  // namespace
@@ -171,7 +171,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
       curve.from_gradient = difference(m, usual);
     }
   }
-  drop_intervals(report);
+  drop_intervals(summaries_of(report), report.notes);
   return report;
 }
 

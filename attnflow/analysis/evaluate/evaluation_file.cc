@@ -69,6 +69,17 @@ std::string records_csv(const Json& records, std::initializer_list<const char*> 
   return text;
 }
 
+void drop_intervals(const std::vector<Summary*>& summaries, std::vector<Note>& notes) {
+  bool had_one = false;
+  for (Summary* const summary : summaries) {
+    if (summary->count >= kFewestForInterval) continue;
+    had_one = had_one || !std::isnan(summary->low);
+    summary->low = kMissing;
+    summary->high = kMissing;
+  }
+  if (had_one) notes.push_back({NoteCode::kNoIntervals, {{"fewest", kFewestForInterval}}});
+}
+
 std::string interval_words(const Summary& summary) {
   if (summary.count == 0) return "";
   if (std::isnan(summary.low)) return fmt::format("{:.3f}", summary.mean);

@@ -1,5 +1,4 @@
-// What an evaluation is written as: a document (.json), its cells (.csv), a page for people (.md), and tables for a
-// terminal.
+// The forms of an evaluation: a document (.json), its cells (.csv), a page for people (.md), and tables for a terminal.
 //
 // Every evaluation's report has four functions, which differ in the report's type only:
 //
@@ -52,6 +51,9 @@ std::string document_text(const nlohmann::ordered_json& document);
 // A header, and a line for each of a document's objects with its fields of these names: of a nested object its mean;
 // nothing for null and for a missing field.
 std::string records_csv(const nlohmann::ordered_json& records, std::initializer_list<const char*> names);
+
+// Removes the interval from means of fewer than kFewestForInterval values, and notes it if one had an interval.
+void drop_intervals(const std::vector<Summary*>& summaries, std::vector<Note>& notes);
 
 // "0.250 (0.125 to 0.375)": the mean and its interval; a difference is "+0.250 (+0.125 to +0.375)". Empty without
 // samples.

@@ -39,8 +39,8 @@ class JointRows {
   bool wanted() const { return sink_ != nullptr; }
   bool wants_terms() const { return wanted() && sink_->wants_terms(); }
 
-  // Of a layer, with its number and its rows in the order of its own tokens: attention and, if terms are wanted, the
-  // rest, for source tokens alone, or for the new target tokens, which attend to the target or to the source.
+  // A block has its layer's number and rows in the order of its own tokens: attention and, if terms are wanted, the
+  // rest. It is of source tokens alone, or of the new target tokens, which attend to the target or to the source.
   void from_encoder(const BlockTerms& block) { send(0, 0, block); }
   void to_target(const BlockTerms& block) { send(std::max(begin_, source_), source_, block); }
   void to_source(const BlockTerms& block) { send(std::max(begin_, source_), 0, block); }
