@@ -24,6 +24,9 @@ RESULTS=build/test-results
 MUTATED_CASES=(20 4)
 MUTATED_CASES_OF_ALL=(200 20)
 
+# shellcheck source=/dev/null
+source tools/dev/unchanged.sh
+
 # Whether the long tests are run as well, and whether what passed runs again.
 runs_all() { [[ "$TIER" == all ]]; }
 runs_again() { runs_all || ((again)); }
@@ -383,7 +386,6 @@ command_test() {
 
   source tools/dev/setup.sh
   source tools/dev/lint.sh
-  source tools/dev/unchanged.sh
   say '== setup'
   # What the stages at hand need, and no more.
   local -a groups=(build)
