@@ -21,7 +21,6 @@
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/option_fields.h"
-#include "attnflow/explain/referents.h"
 
 namespace attnflow::python {
 namespace {
@@ -170,10 +169,8 @@ ExplainOptions read_and_check(const nb::dict& given, OptionUse use) {
   ExplainOptions options = read_common(fields, kForExplain, use);
   leave_out_flow(options, fields.has("method"));
   fields.finish();
-  validate(options.settings);
   check_options(options);
   check_attention_options(options);
-  check_referents(options.referents);
   return options;
 }
 

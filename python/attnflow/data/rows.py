@@ -67,9 +67,9 @@ def row_of(report: Report) -> dict[str, Any]:
     for method in report.methods:
         row = report._axes(method)[1].tolist().index(report.output_token)
         found[method] = getattr(report, method)[-1, row].copy()
-    said = report.predictions
-    if said:
-        found["prediction"], found["probability"] = said[0].choices[0]
+    choices = report.predictions[0].choices if report.predictions else []
+    if choices:  # an embedding has none
+        found["prediction"], found["probability"] = choices[0]
     return found
 
 

@@ -64,6 +64,20 @@ class Corpus(PackageTest):
             self.assertAlmostEqual(row["probability"], probability, places=6)
         self.assertTrue(attnflow.data.read(self.folder / "out").schema.equals(attnflow.data.schema()))
 
+    def test_embeddings_have_no_prediction(self) -> None:
+        model, tokenizer = loaded("bert_base")
+        attnflow.data.explain(TEXTS, model, tokenizer, self.folder / "out")
+        rows = self.read()
+        self.assertEqual([row["text"] for row in rows], TEXTS)
+        for row in rows:
+            self.assertIsNone(row["error"])
+            self.assertIsNone(row["prediction"])
+            self.assertIsNone(row["probability"])
+        report = attnflow.explain(model, tokenizer, TEXTS[0], method=["raw", "rollout"])
+        np.testing.assert_allclose(
+            rows[0]["rollout"], report.rollout[-1, list(report.output_tokens).index(report.output_token)], atol=1e-6
+        )
+
     def test_datasets_of_every_kind(self) -> None:
         import datasets
 
