@@ -199,11 +199,10 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
     found_words = find_words(words, name);
     found = last_tokens(words, found_words);
   }
-  const std::string text = clean_line(name);
   if (found.empty()) {
     throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected auto, cls, mask, last, all, a position from 0 "
                                                "to {} or a token that occurs in the text, found '{}'; {}{}",
-                                               tokens.size() - 1, text,
+                                               tokens.size() - 1, name,
                                                words.empty() ? std::string("the tokens have no text")
                                                              : "the words are " + list_words(words),
                                                internal::did_you_mean(name, nameable(words))));
@@ -211,11 +210,12 @@ std::size_t resolve_output_token(const OutputToken& asked, const InputText& inpu
   if (found.size() > 1) {
     throw Error(ErrorKind::kUsage, fmt::format("--output-token: expected a word or token that occurs once, found '{}' "
                                                "{} times, at positions {}; give one of these positions",
-                                               text, found.size(), list_positions(found)));
+                                               name, found.size(), list_positions(found)));
   }
   const std::size_t pieces = found_words.empty() ? 1 : words[found_words.front()].tokens.size();
   if (pieces > 1 && !merges_words) {
-    notes.push_back({NoteCode::kOutputTokenOfWord, {{"word", text}, {"tokens", pieces}, {"position", found.front()}}});
+    notes.push_back(
+        {NoteCode::kOutputTokenOfWord, {{"word", clean_line(name)}, {"tokens", pieces}, {"position", found.front()}}});
   }
   return found.front();
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "attnflow/unicode/display_width.h"
 #include "attnflow/unicode/unicode.h"
 
 namespace attnflow {
@@ -83,8 +82,7 @@ std::vector<std::size_t> find_words(const std::vector<TextWord>& words, const st
 std::string list_words(const std::vector<TextWord>& words) {
   std::vector<std::string> listed;
   for (const TextWord& word : words) {
-    std::string text = clean_line(word.text);
-    if (std::find(listed.begin(), listed.end(), text) == listed.end()) listed.push_back(std::move(text));
+    if (std::find(listed.begin(), listed.end(), word.text) == listed.end()) listed.push_back(word.text);
   }
   const std::size_t more = listed.size() - std::min(listed.size(), kMaxListedWords);
   listed.resize(listed.size() - more);

@@ -39,7 +39,7 @@ std::vector<TextWord> text_words(const InputText& input);
 std::vector<std::size_t> find_exact_words(const std::vector<TextWord>& words, const std::string& text);
 std::vector<std::size_t> find_words(const std::vector<TextWord>& words, const std::string& text);
 
-// "the key to cabinets", or "... and 12 more": each text once, safe to print.
+// "the key to cabinets", or "... and 12 more": each text once.
 std::string list_words(const std::vector<TextWord>& words);
 
 // A byte-level token may include the space before its word.

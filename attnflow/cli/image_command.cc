@@ -22,7 +22,6 @@
 #include "attnflow/cli/messages.h"
 #include "attnflow/cli/model_argument.h"
 #include "attnflow/cli/progress_bar.h"
-#include "attnflow/explain/certificates.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/report/report_answer.h"

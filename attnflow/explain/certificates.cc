@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <variant>
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
@@ -45,41 +48,46 @@ ReportCertificate certificate_of(const LayeredNetwork& network, const CertifiedP
   return certificate;
 }
 
-}  // namespace
-
-CertificatePair parse_certificate(const std::string& text) {
+CertificatePair parse_pair(const std::string& text) {
   using Kind = OutputToken::Kind;
   const std::size_t comma = text.find(',');
-  CertificatePair pair;
+  std::vector<OutputToken> tokens;
   if (comma > 0 && comma != std::string::npos && comma + 1 < text.size()) {
-    pair = {parse_output_token(text.substr(0, comma)), parse_output_token(text.substr(comma + 1))};
-    const auto among = [](Kind kind, std::initializer_list<Kind> kinds) {
-      return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-    };
-    if (among(pair.output_token.kind, {Kind::kAuto, Kind::kClass, Kind::kMask, Kind::kLast, Kind::kPosition}) &&
-        among(pair.input_token.kind, {Kind::kClass, Kind::kMask, Kind::kLast, Kind::kPosition})) {
-      return pair;
+    for (const std::string& part : {text.substr(0, comma), text.substr(comma + 1)}) {
+      tokens.push_back(parse_output_token(part));
     }
   }
-  throw internal::usage_error(
-      "--certificate: expected an output token (auto, cls, mask, last or a position), a comma and an input token (cls, "
-      "mask, last or a position), such as cls,5, found '{}'",
-      text);
+  const auto is_one = [](const OutputToken& token) { return token.kind != Kind::kAll && token.kind != Kind::kText; };
+  if (tokens.empty() || !std::ranges::all_of(tokens, is_one) || tokens.back().kind == Kind::kAuto) {
+    throw internal::usage_error(
+        "--certificate: expected an output token (auto, cls, mask, last or a position), a comma and an input token "
+        "(cls, mask, last or a position), such as cls,5, found '{}'",
+        text);
+  }
+  return {std::move(tokens.front()), std::move(tokens.back())};
 }
 
-std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const std::vector<InputToken>& tokens,
-                                           bool causal) {
+}  // namespace
+
+OptionValue to_value(const std::vector<CertificatePair>& pairs) {
+  std::vector<std::string> texts;
+  for (const CertificatePair& pair : pairs)
+    texts.push_back(to_text(pair.output_token) + "," + to_text(pair.input_token));
+  return texts;
+}
+
+void from_value(const OptionValue& from, std::vector<CertificatePair>& pairs) {
+  pairs.clear();
+  for (const std::string& text : std::get<std::vector<std::string>>(from)) pairs.push_back(parse_pair(text));
+}
+
+std::vector<CertifiedPair> certified_pairs(const std::vector<CertificatePair>& asked,
+                                           const std::vector<InputToken>& tokens, bool causal) {
   std::vector<CertifiedPair> pairs;
-  if (!options.certificates.empty() && options.settings.words) {
-    throw internal::usage_error(
-        "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, and the "
-        "flow between words is a mean of several");
-  }
   std::vector<Note> guesses;  // discarded: the certificate names the token that auto found
-  for (const std::string& text : options.certificates) {
-    const CertificatePair asked = parse_certificate(text);
-    const CertifiedPair pair{resolve_token(asked.output_token, "certificate", tokens, causal, guesses),
-                             resolve_token(asked.input_token, "certificate", tokens, causal, guesses)};
+  for (const CertificatePair& one : asked) {
+    const CertifiedPair pair{resolve_token(one.output_token, "certificate", tokens, causal, guesses),
+                             resolve_token(one.input_token, "certificate", tokens, causal, guesses)};
     const auto same = [&](const CertifiedPair& other) {
       return other.output_token == pair.output_token && other.input_token == pair.input_token;
     };
@@ -93,11 +101,11 @@ std::vector<CertifiedPair> certified_pairs(const ExplainOptions& options, const 
 }
 
 void add_certificates(Report& report, GraphSource& source, const std::vector<CertifiedPair>& pairs,
-                      const ExplainOptions& options) {
+                      std::stop_token stop_token) {
   if (pairs.empty()) return;
   const LayeredNetwork network = source.network(report.settings.layers.back(), report.settings.start_layer);
   for (const CertifiedPair& pair : pairs) {
-    if (options.stop_token.stop_requested()) throw Cancelled();
+    if (stop_token.stop_requested()) throw Cancelled();
     report.certificates.push_back(certificate_of(network, pair, report.settings.start_layer, source.graph().unit));
   }
 }

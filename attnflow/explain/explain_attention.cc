@@ -10,7 +10,6 @@
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
-#include "attnflow/explain/referents.h"
 #include "attnflow/graph/layers.h"
 #include "attnflow/graph/mixing.h"
 
@@ -83,7 +82,7 @@ bool looks_back_only(const Tensor<double>& contributions) {
 }
 
 // Starts a report from the input, whose tokens it takes.
-Report begin_report(AttentionInput& input, const ExplainOptions& options) {
+Report report_of_input(AttentionInput& input, const ExplainOptions& options) {
   Report report;
   report.settings = options.settings;
   report.input.kind = "attention";
@@ -93,12 +92,6 @@ Report begin_report(AttentionInput& input, const ExplainOptions& options) {
   return report;
 }
 
-// Resolves the question of a report that has its model and tokens.
-ReportQuestion question_of(Report& report, const ExplainOptions& options) {
-  report.referents = resolve_referents(options.referents, report);
-  return resolve_question(report, options);
-}
-
 Report explain_contributions(AttentionInput input, const ExplainOptions& options) {
   Tensor<float> attention = std::visit([](const auto& stack) { return rounded(stack.weights()); }, input.stack);
   input.stack = {};
@@ -106,12 +99,12 @@ Report explain_contributions(AttentionInput input, const ExplainOptions& options
   if (attention.empty() && options.keep_attention) {
     throw internal::usage_error("--keep-attention: expected a file with attention, found only contributions");
   }
-  Report report = begin_report(input, options);
+  Report report = report_of_input(input, options);
   const bool is_made = !arrays.contributions.empty();
   const Shape& shape = is_made ? arrays.contributions.shape() : attention.shape();
   report.model = {input.name, "", shape[0], attention.empty() ? 1 : attention.extent(1),
                   is_made ? looks_back_only(arrays.contributions) : is_causal(std::as_const(attention).view())};
-  const ReportQuestion question = question_of(report, options);
+  const ReportQuestion question = resolve_question(report, options);
   AttentionGraph graph =
       graph_of_arrays(arrays, std::as_const(attention).view(), question.settings.contributions(options.threads));
   if (options.keep_attention) report.attention = std::move(attention);
@@ -233,11 +226,11 @@ Report explain_attention(AttentionInput input, const ExplainOptions& given) {
     return explain_contributions(std::move(input), options);
   }
   require_aggregations(options.settings.methods, "an attention file");
-  Report report = begin_report(input, options);
+  Report report = report_of_input(input, options);
   const auto ask = [&](std::size_t layers, std::size_t heads, std::size_t tokens, bool causal) {
     report.model = {input.name, "", layers, heads, causal};
     report.input.tokens.resize(tokens);
-    return question_of(report, options);
+    return resolve_question(report, options);
   };
   if (input.running) {
     RunningLayers& running = *input.running;

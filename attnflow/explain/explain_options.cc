@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "attnflow/base/error.h"
-#include "attnflow/explain/certificates.h"
-#include "attnflow/explain/referents.h"
 
 namespace attnflow {
 
@@ -106,7 +104,6 @@ void leave_out_flow(ExplainOptions& options, bool names_methods) {
 
 void check_options(const ExplainOptions& options) {
   if (options.only_output_token) check_row_options(options);
-  check_referents(options.referents);
   if (!(options.max_flow_seconds >= 0.0) || std::isinf(options.max_flow_seconds)) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("--max-flow-seconds: expected a number of at least 0, found {}", options.max_flow_seconds));
@@ -116,8 +113,12 @@ void check_options(const ExplainOptions& options) {
                 "--words and --keep-attention are mutually exclusive: the attention is between subword tokens and "
                 "would not match the words");
   }
+  if (options.settings.words && !options.certificates.empty()) {
+    throw Error(ErrorKind::kUsage,
+                "--certificate and --words are mutually exclusive: a certificate covers one flow between two tokens, "
+                "and the flow between words is a mean of several");
+  }
   validate(options.settings);
-  for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
 
 }  // namespace attnflow

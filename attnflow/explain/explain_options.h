@@ -11,6 +11,8 @@
 #include "attnflow/attribution/option.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/base/progress.h"
+#include "attnflow/explain/certificates.h"
+#include "attnflow/explain/referents.h"
 
 namespace attnflow {
 
@@ -25,16 +27,15 @@ enum class CheckWhen { kNever, kIfCheap, kAlways };
 inline constexpr std::size_t kReplacements = 8;  // of each token or patch (at most 4), for the check
 
 struct ExplainOptions {
-  Settings settings;               // what to compute; `layers` empty: all above start_layer
-  bool keep_attention = false;     // fill Report::attention
-  bool only_output_token = false;  // one output token's row; for decoders without matrices (fill_report.h)
-  std::vector<std::string>
-      certificates;          // "OUT,IN": pairs whose flow is proven, from the last layer down to start_layer
-  bool only_values = false;  // only the methods' arrays: Report::graph may stay empty
-  std::optional<std::string> target_text;  // an encoder-decoder's target: what its decoder is given
-  bool truncate = false;                   // cut text that is too long for the model instead of refusing it
-  std::vector<std::string> candidates;     // report these words' probabilities at the mask
-  std::vector<std::string> referents;      // compare these words' weights (explain/referents.h)
+  Settings settings;                          // what to compute; `layers` empty: all above start_layer
+  bool keep_attention = false;                // fill Report::attention
+  bool only_output_token = false;             // one output token's row; for decoders without matrices (fill_report.h)
+  std::vector<CertificatePair> certificates;  // whose flow is proven, from the last layer down to start_layer
+  bool only_values = false;                   // only the methods' arrays: Report::graph may stay empty
+  std::optional<std::string> target_text;     // an encoder-decoder's target: what its decoder is given
+  bool truncate = false;                      // cut text that is too long for the model instead of refusing it
+  std::vector<std::string> candidates;        // report these words' probabilities at the mask
+  std::vector<AskedReferent> referents;       // compare these words' weights
   // Positions at which the model sees its unknown token (else its mask) instead.
   std::vector<std::size_t> blank;
   std::size_t integration_steps = kIntegrationSteps;  // points between the blank input and the input
@@ -62,9 +63,9 @@ std::span<const Option<ExplainOptions>> explain_options();
 // With only_output_token, computes flow only if methods are named: it needs the memory that the option saves.
 void leave_out_flow(ExplainOptions& options, bool names_methods);
 
-// Throws Error(kUsage) for options that are wrong whatever the input: as validate(), parse_certificate() and
-// check_referents() do; for merged words with kept attention, for only_output_token with options that need more than
-// one row (certificates, kept attention, all output tokens), and for an invalid time limit.
+// Throws Error(kUsage) for options that are wrong whatever the input: as validate() does; for merged words with kept
+// attention or certificates, for only_output_token with options that need more than one row (certificates, kept
+// attention, all output tokens), and for an invalid time limit.
 void check_options(const ExplainOptions& options);
 
 }  // namespace attnflow

@@ -20,6 +20,7 @@
 #include "attnflow/explain/certificates.h"
 #include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/explain/pooled_output.h"
+#include "attnflow/explain/referents.h"
 #include "attnflow/explain/sink_note.h"
 #include "attnflow/flow/flow_memory.h"
 #include "attnflow/graph/attention_stack.h"
@@ -302,7 +303,8 @@ void note_negative_share(std::vector<Note>& notes, const std::optional<double>& 
   notes.emplace_back(NoteCode::kNegativeRelevance, std::move(values));
 }
 
-ReportQuestion resolve_question(const Report& report, const ExplainOptions& options) {
+ReportQuestion resolve_question(Report& report, const ExplainOptions& options) {
+  report.referents = resolve_referents(options.referents, report);
   ReportQuestion question;
   Settings settings = report.settings;
   if (options.only_output_token && settings.layers.empty()) settings.layers = {report.model.layers};
@@ -310,7 +312,7 @@ ReportQuestion resolve_question(const Report& report, const ExplainOptions& opti
                                          .layers = report.model.layers,
                                          .heads = report.model.heads,
                                          .causal = report.model.causal});
-  question.certified = certified_pairs(options, report.input.tokens, report.model.causal);
+  question.certified = certified_pairs(options.certificates, report.input.tokens, report.model.causal);
   return question;
 }
 
@@ -327,7 +329,7 @@ void fill_report(Report& report, GraphSource source, const ReportQuestion& quest
   const TokenGroups words = fill_arrays(
       report, source, &source.graph(), output,
       {.one = one_row, .one_of_flow = one_flow, .cut_rollout = one_row, .pooled = question.pooled}, options);
-  add_certificates(report, source, question.certified, options);
+  add_certificates(report, source, question.certified, options.stop_token);
   check_finite(report);
   if (one_row) return;
 

@@ -33,9 +33,9 @@ struct ReportQuestion {
   bool pooled = false;
 };
 
-// Resolves the settings of a report whose model and input are set; with options.only_output_token and no named layers,
-// the layer is the last one. Throws Error(kUsage) for options that do not fit them.
-ReportQuestion resolve_question(const Report& report, const ExplainOptions& options);
+// Resolves the settings of a report whose model and input are set, and its referents; with options.only_output_token
+// and no named layers, the layer is the last one. Throws Error(kUsage) for options that do not fit them.
+ReportQuestion resolve_question(Report& report, const ExplainOptions& options);
 
 // Fills arrays, layers, output tokens and certificates; merges words with settings.words. options.only_output_token
 // gives one row, equal to the bit (unless flow's intervals may stay wide), and leaves Report::graph empty.

@@ -4,58 +4,37 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/parse_number.h"
-#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {
 
-// A request as words and positions of the input.
-struct Request {
-  std::string shown;                    // safe to print
-  std::vector<std::size_t> words;       // with that text
-  std::optional<std::size_t> position;  // the number that it is
-  std::string counted;                  // of "author:2", its word and number
-  std::vector<std::size_t> counted_words;
-  std::optional<std::size_t> count;
-};
-
-Request read_request(const std::string& asked, const std::vector<TextWord>& words) {
-  Request request;
-  request.words = find_words(words, asked);
-  const std::size_t colon = asked.rfind(':');
-  if (colon != std::string::npos) {
-    request.counted_words = find_words(words, asked.substr(0, colon));
-    request.counted = clean_line(asked.substr(0, colon));
-    request.count = internal::parse_number(asked.substr(colon + 1));
+AskedReferent take_apart(const std::string& text) {
+  AskedReferent asked{
+      .text = text, .readings = {{.word = text, .count = std::nullopt}}, .position = internal::parse_number(text)};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return asked;
+  if (const auto count = internal::parse_number(text.substr(colon + 1))) {
+    asked.readings.push_back({.word = text.substr(0, colon), .count = count});
   }
-  request.position = internal::parse_number(asked);
-  request.shown = clean_line(asked);
-  return request;
+  return asked;
 }
 
-[[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& shown, std::size_t tokens) {
+[[noreturn]] void not_found(const std::vector<TextWord>& words, const std::string& text, std::size_t tokens) {
   if (words.empty()) {
     throw internal::usage_error(
         "--referents: expected tokens with text, to find '{}' among them, found an attention file without tokens; "
         "store an array 'tokens' next to the attention, or give positions from 0 to {}",
-        shown, tokens - 1);
+        text, tokens - 1);
   }
   throw internal::usage_error(
       "--referents: expected words of the text or positions from 0 to {}, found '{}'; the words are {}", tokens - 1,
-      shown, list_words(words));
-}
-
-[[noreturn]] void ambiguous(const std::vector<TextWord>& words, const Request& request) {
-  std::vector<std::size_t> positions;
-  for (const std::size_t word : request.words) positions.push_back(words[word].tokens.front());
-  throw internal::usage_error(
-      "--referents: expected a word that occurs once, found '{0}' {1} times (at positions {2}); write {0}:1 for the "
-      "first occurrence, {0}:2 for the second, or a position",
-      request.shown, positions.size(), fmt::join(positions, ", "));
+      text, list_words(words));
 }
 
 ReportReferent referent_at(const Report& report, const std::vector<TextWord>& words, std::size_t position) {
@@ -70,76 +49,81 @@ ReportReferent referent_at(const Report& report, const std::vector<TextWord>& wo
   return {display_text(report.input, position), {position}};
 }
 
-ReportReferent numbered(const Report& report, const std::vector<TextWord>& words, const Request& request) {
-  const std::size_t position = *request.position;
-  if (!request.words.empty()) {
-    const std::vector<std::size_t>& tokens = words[request.words.front()].tokens;
-    if (request.words.size() > 1 || tokens != std::vector<std::size_t>{position}) {
-      throw internal::usage_error(
-          "--referents: expected a word or a position, found '{0}', which is both; write {0}:1 for the word, at "
-          "position {1}, or name the token at position {0} by its text",
-          request.shown, tokens.front());
+const TextWord& occurrence(const std::vector<TextWord>& words, const std::vector<std::size_t>& found,
+                           const WordReading& reading) {
+  if (reading.count && (*reading.count < 1 || *reading.count > found.size())) {
+    throw internal::usage_error("--referents: expected an occurrence of '{0}' from 1 to {1}, found {0}:{2}",
+                                reading.word, found.size(), *reading.count);
+  }
+  if (reading.count || found.size() == 1) return words[found[reading.count.value_or(1) - 1]];
+  std::vector<std::size_t> positions;
+  for (const std::size_t word : found) positions.push_back(words[word].tokens.front());
+  throw internal::usage_error(
+      "--referents: expected a word that occurs once, found '{0}' {1} times (at positions {2}); write {0}:1 for the "
+      "first occurrence, {0}:2 for the second, or a position",
+      reading.word, positions.size(), fmt::join(positions, ", "));
+}
+
+ReportReferent resolve(const AskedReferent& asked, const Report& report, const std::vector<TextWord>& words) {
+  for (const WordReading& reading : asked.readings) {
+    const std::vector<std::size_t> found = find_words(words, reading.word);
+    if (found.empty()) continue;
+    if (!asked.position) {
+      const TextWord& word = occurrence(words, found, reading);
+      return {word.text, word.tokens};
     }
+    const std::vector<std::size_t>& tokens = words[found.front()].tokens;
+    if (found.size() == 1 && tokens == std::vector<std::size_t>{*asked.position}) break;
+    throw internal::usage_error(
+        "--referents: expected a word or a position, found '{0}', which is both; write {0}:1 for the word, at position "
+        "{1}, or name the token at position {0} by its text",
+        asked.text, tokens.front());
   }
   const std::size_t n = report.input.tokens.size();
-  if (position >= n) not_found(words, request.shown, n);
-  return referent_at(report, words, position);
-}
-
-ReportReferent counted(const Report& report, const std::vector<TextWord>& words, const Request& request) {
-  const std::size_t n = report.input.tokens.size();
-  if (!request.count) not_found(words, request.shown, n);
-  const std::vector<std::size_t>& found = request.counted_words;
-  if (found.empty()) not_found(words, request.counted, n);
-  if (*request.count < 1 || *request.count > found.size()) {
-    throw internal::usage_error("--referents: expected an occurrence of '{}' from 1 to {}, found {}", request.counted,
-                                found.size(), request.shown);
-  }
-  const TextWord& word = words[found[*request.count - 1]];
-  return {word.text, word.tokens};
-}
-
-ReportReferent resolve(const Request& request, const Report& report, const std::vector<TextWord>& words) {
-  if (request.position) return numbered(report, words, request);
-  if (request.words.size() > 1) ambiguous(words, request);
-  if (request.words.empty()) return counted(report, words, request);
-  const TextWord& word = words[request.words.front()];
-  return {word.text, word.tokens};
+  if (!asked.position || *asked.position >= n) not_found(words, asked.readings.back().word, n);
+  return referent_at(report, words, *asked.position);
 }
 
 }  // namespace
 
-void check_referents(const std::vector<std::string>& asked) {
-  if (asked.empty()) return;
-  if (asked.size() < 2 || asked.size() > kMaxReferents) {
+OptionValue to_value(const std::vector<AskedReferent>& asked) {
+  std::vector<std::string> texts;
+  for (const AskedReferent& one : asked) texts.push_back(one.text);
+  return texts;
+}
+
+void from_value(const OptionValue& from, std::vector<AskedReferent>& asked) {
+  const auto& texts = std::get<std::vector<std::string>>(from);
+  asked.clear();
+  if (texts.empty()) return;
+  if (texts.size() < 2 || texts.size() > kMaxReferents) {
     throw internal::usage_error("--referents: expected 2 to {} comma-separated words, such as author,Sara, found {}",
-                                kMaxReferents, asked.size());
+                                kMaxReferents, texts.size());
   }
-  if (std::find(asked.begin(), asked.end(), "") != asked.end()) {
-    throw internal::usage_error("--referents: expected comma-separated words, found an empty one");
+  for (const std::string& text : texts) {
+    if (text.empty()) throw internal::usage_error("--referents: expected comma-separated words, found an empty one");
+    asked.push_back(take_apart(text));
   }
 }
 
-std::vector<ReportReferent> resolve_referents(const std::vector<std::string>& asked, const Report& report) {
-  check_referents(asked);
+std::vector<ReportReferent> resolve_referents(const std::vector<AskedReferent>& asked, const Report& report) {
   std::vector<ReportReferent> referents;
   if (asked.empty()) return referents;
   const std::vector<TextWord> words = text_words(report.input);
   const bool flow = report.settings.wants(Method::kFlow);
-  for (const std::string& request : asked) {
-    ReportReferent referent = resolve(read_request(request, words), report, words);
+  for (const AskedReferent& one : asked) {
+    ReportReferent referent = resolve(one, report, words);
     for (const ReportReferent& other : referents) {
       if (std::find_first_of(other.tokens.begin(), other.tokens.end(), referent.tokens.begin(),
                              referent.tokens.end()) != other.tokens.end()) {
-        throw internal::usage_error("--referents: expected different words, found '{}' twice",
-                                    clean_line(referent.text));
+        throw internal::usage_error("--referents: expected different words, found '{}' twice", referent.text);
       }
     }
     if (flow && !report.settings.words && referent.tokens.size() > 1) {
       throw internal::usage_error(
           "--referents: expected words of one token each, found '{}', which is {} tokens; the flow to a word is not "
           "the sum of the flows to its subword tokens: pass --words, or exclude flow with --method raw,rollout",
-          clean_line(referent.text), referent.tokens.size());
+          referent.text, referent.tokens.size());
     }
     referents.push_back(std::move(referent));
   }

@@ -24,20 +24,26 @@ Report report_of_text() {
   return report;
 }
 
+std::vector<ReportReferent> resolved(const std::vector<std::string>& texts, const Report& report) {
+  std::vector<AskedReferent> asked;
+  from_value(texts, asked);
+  EXPECT_EQ(to_value(asked), OptionValue(texts));
+  return resolve_referents(asked, report);
+}
+
 Positions positions_of(const std::string& asked, const Report& report) {
-  const std::vector<ReportReferent> referents = resolve_referents({asked, asked == "met" ? "author" : "met"}, report);
-  return referents.front().tokens;
+  return resolved({asked, asked == "met" ? "author" : "met"}, report).front().tokens;
 }
 
 void expect_refused(const Report& report, const std::vector<std::string>& asked,
                     const std::vector<std::string>& parts) {
-  test::expect_error(ErrorKind::kUsage, parts, [&] { resolve_referents(asked, report); });
+  test::expect_error(ErrorKind::kUsage, parts, [&] { resolved(asked, report); });
 }
 
 TEST(Referents, AreFoundByTheUsersSpellingThenByLetters) {
   const Report report = report_of_text();
-  EXPECT_TRUE(resolve_referents({}, report).empty());
-  const std::vector<ReportReferent> two = resolve_referents({"AUTHOR", "m\xc3\x84RY"}, report);
+  EXPECT_TRUE(resolved({}, report).empty());
+  const std::vector<ReportReferent> two = resolved({"AUTHOR", "m\xc3\x84RY"}, report);
   ASSERT_EQ(two.size(), 2U);
   EXPECT_EQ(two[0].text, "author");
   EXPECT_EQ(two[0].tokens, (Positions{2}));
@@ -102,7 +108,7 @@ TEST(Referents, BothTextsOfAPairAreSearched) {
   report.input.text = "her";
   report.input.text_pair = "Her";
   report.input.tokens = {{"her", 0, 3, false, 0, 0}, {"her", 0, 3, false, 1, 1}};
-  EXPECT_EQ(resolve_referents({"her", "Her"}, report)[1].tokens, (Positions{1}));
+  EXPECT_EQ(resolved({"her", "Her"}, report)[1].tokens, (Positions{1}));
 }
 
 TEST(Referents, AttentionFiles) {
@@ -110,11 +116,11 @@ TEST(Referents, AttentionFiles) {
   report.input.kind = "attention";
   report.input.tokens.resize(3);
   expect_refused(report, {"a", "b"}, {"without tokens", "'tokens'", "positions from 0 to 2"});
-  EXPECT_EQ(resolve_referents({"0", "2"}, report)[1].tokens, (Positions{2}));
+  EXPECT_EQ(resolved({"0", "2"}, report)[1].tokens, (Positions{2}));
   report.input.tokens[0].text = "[CLS]";
   report.input.tokens[1].text = "Sara";
-  EXPECT_EQ(resolve_referents({"sara", "[CLS]"}, report)[0].tokens, (Positions{1}));
-  EXPECT_EQ(resolve_referents({"sara", "[CLS]"}, report)[0].text, "Sara");
+  EXPECT_EQ(resolved({"sara", "[CLS]"}, report)[0].tokens, (Positions{1}));
+  EXPECT_EQ(resolved({"sara", "[CLS]"}, report)[0].text, "Sara");
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "attnflow/attribution/setting_options.h"
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
-#include "attnflow/explain/certificates.h"
 #include "attnflow/explain/option_fields.h"
 #include "attnflow/explain/referents.h"
 #include "attnflow/files/messages.h"
@@ -42,7 +41,6 @@ void read_explanation(OptionFields& fields, ExplainOptions& options, OptionUse u
     fail(
         fmt::format("certificate: expected at most {} pairs, found {}", kMaxCertificates, options.certificates.size()));
   }
-  for (const std::string& pair : options.certificates) parse_certificate(pair);
 }
 
 // To a flag or a number if the setting is one.

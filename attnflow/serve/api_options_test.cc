@@ -52,8 +52,8 @@ TEST(ExplainRequest, EveryField) {
   EXPECT_EQ(settings.flow_tolerance, 1e-9);
   EXPECT_EQ(settings.top_k, 3U);
   EXPECT_EQ(options.candidates, (std::vector<std::string>{"his", "her"}));
-  EXPECT_EQ(options.referents, (std::vector<std::string>{"author", "Sara"}));
-  EXPECT_EQ(options.certificates, (std::vector<std::string>{"cls,5", "1,2"}));
+  EXPECT_EQ(to_value(options.referents), OptionValue(std::vector<std::string>{"author", "Sara"}));
+  EXPECT_EQ(to_value(options.certificates), OptionValue(std::vector<std::string>{"cls,5", "1,2"}));
   EXPECT_TRUE(options.keep_attention);
   EXPECT_TRUE(options.truncate);
   EXPECT_EQ(options.blank, (std::vector<std::size_t>{2, 4}));
@@ -67,7 +67,7 @@ TEST(ExplainRequest, OtherSpellings) {
   EXPECT_EQ(request.options.settings.methods, (std::vector<Method>{Method::kRaw, Method::kRollout}));
   EXPECT_EQ(request.options.settings.layers, (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(request.options.settings.top_k, 4U);
-  EXPECT_EQ(request.options.certificates, (std::vector<std::string>{"cls,5"}));
+  EXPECT_EQ(to_value(request.options.certificates), OptionValue(std::vector<std::string>{"cls,5"}));
   EXPECT_EQ(request.options.blank, (std::vector<std::size_t>{0, 1}));
 }
 
@@ -140,7 +140,7 @@ TEST(ImageRequest, FromTheQuery) {
   EXPECT_EQ(request.options.settings.residual, 0.25);
   EXPECT_EQ(request.options.settings.top_k, 3U);
   EXPECT_EQ(to_text(request.options.settings.output_token), "2,3");
-  EXPECT_EQ(request.options.certificates, (std::vector<std::string>{"cls,5"}));
+  EXPECT_EQ(to_value(request.options.certificates), OptionValue(std::vector<std::string>{"cls,5"}));
   EXPECT_TRUE(request.options.keep_attention);
   EXPECT_TRUE(request.compact);
   // As on the command line.

@@ -105,8 +105,7 @@ class Reader {
       if (columns.text) return;
       fail(row.line,
            fmt::format("expected a header with a column for the text ({}) and one for the label ({}), found {}",
-                       fmt::join(kTextNames, ", "), fmt::join(kLabelNames, ", "),
-                       clean_line(fmt::format("{}", fmt::join(row.cells, ", ")))));
+                       fmt::join(kTextNames, ", "), fmt::join(kLabelNames, ", "), fmt::join(row.cells, ", ")));
     };
     file_.empty_lines = each_csv_row(content_, name_, header, [&](const Row& row) { add(row, columns); });
   }
@@ -144,7 +143,7 @@ class Reader {
       sample.label = label_named(label, info_.labels);
       if (!sample.label) {
         fail(row.line, fmt::format("expected a label of {} ({}) or a number from 0 to {}, found '{}'", info_.name,
-                                   fmt::join(info_.labels, ", "), info_.labels.size() - 1, clean_line(label)));
+                                   fmt::join(info_.labels, ", "), info_.labels.size() - 1, label));
       }
     }
     if (columns.group) sample.group = row.cells[*columns.group];

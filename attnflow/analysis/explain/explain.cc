@@ -23,7 +23,6 @@
 #include "attnflow/base/format_error.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/explain/fill_report.h"
-#include "attnflow/explain/referents.h"
 #include "attnflow/explain/token_notes.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
@@ -296,6 +295,7 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   ExplainOptions options = given;
   const ModelInfo& info = model.info();
   check_joint_settings(options.settings, info);
+  check_methods(options.settings, model, options.integration_steps);
   const Encoding encoding = read_text(tokenizer, info, text, pair, options);
   const TextInput read = text_input(encoding);
   const std::size_t reading = reading_position(info, read.ids);
@@ -303,7 +303,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   Report report = begin_text(encoding, text, pair, model, options, reading, replays);
 
   // Finds everything that can be wrong with the options before the model runs.
-  check_methods(options.settings, model, options.integration_steps);
   const TextInput input = model_input(tokenizer, info, read, options.blank, report.notes);
   const TextQuestionAsked asked{.model = model,
                                 .codec = tokenizer,
@@ -315,7 +314,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
                                 .explains = options.settings.explains_prediction()};
   const std::unique_ptr<TextTask> task = text_task(asked);
   ReportQuestion question = resolve_question(report, options);
-  report.referents = resolve_referents(options.referents, report);
   if (!options.candidates.empty() && options.referents.empty() &&
       options.settings.output_token.kind == OutputToken::Kind::kMask) {
     report.notes.emplace_back(NoteCode::kReferentsPossible);

@@ -406,7 +406,7 @@ TEST(ExplainText, RefusesBadInput) {
 TEST(ExplainText, RefusesCertificatesOfWords) {
   MadeUpModel model(ModelHead::kNone, 1000);
   ExplainOptions options;
-  options.certificates = {"cls,1"};
+  from_value(std::vector<std::string>{"cls,1"}, options.certificates);
   EXPECT_EQ(explain(model, "the cabinets", options).certificates.size(), 1U);
   options.settings.words = true;
   EXPECT_THROW(explain(model, "the cabinets", options), Error);

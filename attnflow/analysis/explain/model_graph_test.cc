@@ -197,7 +197,7 @@ TEST(GradientExplain, WordsNormalisationsAndCertificates) {
   }
   GradientModel model(ModelHead::kClassification);
   ExplainOptions options = by_gradient();
-  options.certificates = {"cls,3"};
+  from_value(std::vector<std::string>{"cls,3"}, options.certificates);
   const Report report = explain(model, options);
   ASSERT_EQ(report.certificates.size(), 1U);
   EXPECT_TRUE(report.certificates[0].holds()) << report.certificates[0].problem;

@@ -52,7 +52,7 @@ OptionValue changed(const OptionValue& value) {
     OptionValue operator()(std::size_t old) const { return old + 1; }
     OptionValue operator()(const std::string& old) const { return old + "x"; }
     OptionValue operator()(std::vector<std::string> old) const {
-      old.emplace_back("x");
+      old.insert(old.end(), {"1,2", "3,4"});  // words, referents or pairs
       return old;
     }
     OptionValue operator()(std::vector<std::size_t> old) const {

@@ -231,7 +231,7 @@ TEST(ExplainImage, RefusesWhatIsForTextsAlone) {
   };
   refuses("--words", [](ExplainOptions& o) { o.settings.words = true; });
   refuses("--candidates", [](ExplainOptions& o) { o.candidates = {"his"}; });
-  refuses("--referents", [](ExplainOptions& o) { o.referents = {"author"}; });
+  refuses("--referents", [](ExplainOptions& o) { o.referents.resize(2); });
   refuses("--only-output-token", [](ExplainOptions& o) { o.only_output_token = true; });
   refuses("--truncate", [](ExplainOptions& o) { o.truncate = true; });
   refuses("--renormalize", [](ExplainOptions& o) { o.renormalize = true; });
