@@ -24,7 +24,6 @@ RESULTS=build/test-results
 MUTATED_CASES=(20 4)
 MUTATED_CASES_OF_ALL=(200 20)
 
-# shellcheck source=/dev/null
 source tools/dev/unchanged.sh
 
 # Whether the long tests are run as well, and whether what passed runs again.
