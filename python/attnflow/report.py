@@ -289,15 +289,15 @@ class Report(Tabular):
     def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
         """The input tokens that the output token depends on most: position, label and value, the largest first.
 
-        method: by default flow, rollout or raw, the first of these that the report holds; else a method of `scores`,
-            whose values are signed: the largest argue for the prediction. Values of layers are those of the last one.
+        method: by default that of `answer`, which the check agrees with best; or another that the report holds. Values
+            of layers are those of the last one; those of `scores` are signed: the largest argue for the prediction.
             Special tokens and zeros are not ranked.
         """
         import numpy as np
 
         known = [*(name for name in ("flow", "rollout", "raw") if name in self.methods), *self.scores]
         if method is None:
-            method = known[0]
+            method = self.answer.method or known[0]
         if method not in known:
             raise Error(f"method: expected one that the report holds ({', '.join(known)}), found {method!r}")
         if not hasattr(count, "__index__") or count < 0:
