@@ -478,10 +478,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const std::size_t most = options.made.empty() ? std::min(options.tokens, room + 1) : options.made.size();
   const bool by_default = options.settings.mixing == Mixing::kAuto;
   begin_report(report, options.settings, decoder,
-               {.tokens = m + most - 1,
-                .predictions = most,
-                .predicts = !info.target,  // relevance only if it is named
-                .as_it_runs = options.as_it_runs});
+               {.tokens = m + most - 1, .predictions = most, .as_it_runs = options.as_it_runs});
   check_generate_options(options);
   choose_layers(options, decoder, report);
   report.generation->excluded = excluded_tokens(report.input, options.filter);
