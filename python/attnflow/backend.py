@@ -218,7 +218,7 @@ class Backend:
             vocabulary=self.vocabulary,
             max_tokens=positions(model) or 2**31,
             causal=self._is_causal(),
-            norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
+            norms_after=self._asks_for_logits and self._has_norms_after(),
             head="none" if self.head is None or (self.head == "embedding" and self._is_causal()) else self.head,
             labels=self._labels() if self._has_classes else [],
             pooling=self.pooling,
@@ -613,11 +613,17 @@ class Backend:
             decoder_parts(self.model, self._own_inputs())
         self._watches = True
 
+    def _has_norms_after(self) -> bool:
+        """Whether norms come after the blocks whose sum the head reads: an encoder-decoder's are the decoder's."""
+        if self.is_joint:
+            return any(parts.last_norm for parts in decoder_parts(self.model, self._own_inputs()))
+        return any(parts.last_norm for _, parts in self._known_layers())
+
     def _known_layers(self) -> list[tuple[Any, LayerParts]]:
         if error := self.facts.get("attention"):
             raise error
         if self.is_joint:
-            raise unsupported(f"{self._asked_for()}: expected a model of one stack of layers, found an encoder-decoder")
+            raise unsupported("expected a model of one stack of layers, found an encoder-decoder")
         found = layers_found(self.model, self._own_inputs())
         require_norms(self._mixing, [(number, parts) for number, (_, parts) in enumerate(found, start=1)])
         return found
@@ -628,10 +634,6 @@ class Backend:
 
     def _own_inputs(self) -> dict[str, Any]:
         return self._inputs([*self.ids, *self.begin], [kind for *_, kind in self.tokens])
-
-    def _asked_for(self) -> str:
-        """What needs the layers' parts, for messages."""
-        return "method logit" if self._asks_for_logits else f"mixing {self.asked.get('mixing') or 'alti'}"
 
     @property
     def _asks_for_logits(self) -> bool:

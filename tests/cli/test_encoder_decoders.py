@@ -179,15 +179,29 @@ class EncoderDecoderTest(CommandTest):
         self.assertEqual(ids(5), ids(5))
         self.assertNotEqual(ids(5), ids(6))
 
+    def test_logits_are_shared_out(self):
+        """Scores and named parts add up. python/tests/capture/test_joint_logits.py recomputes them."""
+        asked = ["--method", "logit,alti-logit", "--model", T5, "-o", "a.json"]
+        for command in (["generate", "the key", "-n", 3], ["explain", "the key", "--target-text", "the"]):
+            self.run_program(*command, *asked)
+            document = json.loads((self.folder / "a.json").read_text())
+            self.assertEqual([scores["method"] for scores in document["scores"]], ["logit", "alti-logit"])
+            for scores in document["scores"]:
+                for token in scores.get("sums", [scores]):
+                    self.assertGreater(abs(token["total"]), 0.01)
+                    self.assertAlmostEqual(token["error"], 0.0, places=9)
+
     def test_what_does_not_work_says_what_does(self):
         explain = ["explain", "the key", "--model", T5]
         for ask in (["generate", "the key", "--model", T5], [*explain, "--target-text", "the"]):
-            for option, value, instead in (
-                ("--method", "logit", "attnlrp or blank-out"),
-                ("--normalize", "receptive-field", "one stack of layers"),
-            ):
-                self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", instead], *ask, option, value)
+            option, value = "--normalize", "receptive-field"
+            self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", "one stack of layers"], *ask, option, value)
             self.refuse(UNSUPPORTED, ["globenc", "a norm after attention", "norm or alti"], *ask, "--mixing", "globenc")
+        self.refuse(
+            UNSUPPORTED,
+            ["--method logit", "norms come before its blocks", "found bart", "attnlrp or blank-out"],
+            *("generate", "the key", "--model", GOLDEN / "bart", "--method", "logit"),
+        )
         self.refuse(USAGE, ["--target-text: expected the text", "t5_tied (t5)", "'attnflow generate'"], *explain)
         self.refuse(
             USAGE, ["--pair: expected none", "--target-text"], *explain, "--pair", "a lock", "--target-text", "the"

@@ -172,7 +172,7 @@ std::vector<Method> methods_of(const ModelInfo& info) {
   std::vector<Method> methods;
   for (const MethodInfo& one : all_methods()) {
     if (!one.aggregates() && info.head == ModelHead::kNone) continue;
-    if (one.needs == MethodNeeds::kLayers && (info.norms_after || info.target)) continue;
+    if (one.needs == MethodNeeds::kLayers && info.norms_after) continue;
     methods.push_back(one.method);
   }
   return methods;

@@ -162,6 +162,7 @@ class SameAsProgram(PackageTest):
             *({"mixing": mixing} for mixing in ("relevance", "gradient")),
             {"mixing": "relevance-by-head", "words": True, "method": ["raw", "rollout", "flow"]},
             {"mixing": "relevance", "method": ["attnlrp", "gradient-x-input", "integrated-gradients", "blank-out"]},
+            {"mixing": "relevance", "method": ["logit", "alti-logit"]},
             {"mixing": "auto", "tokens": 2},
         ]
         for name in ("t5_tied", "bart", "marian", "mbart"):
@@ -170,8 +171,9 @@ class SameAsProgram(PackageTest):
             self.set_in(folder / "generation_config.json", repetition_penalty=3.0)
             self.set_in(folder / "tokenizer_config.json", unk_token="<unk>")  # which blank-out needs
             for options in cases:
-                if options.get("mixing") == "globenc" and name not in ("bart", "marian"):
-                    continue  # whose norms come before their blocks
+                needs_after, needs_before = options.get("mixing") == "globenc", "logit" in options.get("method", [])
+                if needs_before if name in ("bart", "marian") else needs_after:
+                    continue  # by where the norms of its blocks are
                 with self.subTest(name, **options):
                     report = self.check(name, folder=folder, **options)
                     made = json.loads(report.to_json())["generation"]["tokens"]

@@ -138,14 +138,16 @@ class Joint(PackageTest):
             *({"mixing": mixing, "method": "raw,rollout", "layers": "1-7"} for mixing in ("norm", "alti", "ifr")),
             {"mixing": "value-zeroing", "method": "raw,rollout", "layers": "1-7", "residual": 0.3},
             {"mixing": "globenc", "method": "raw,rollout", "layers": "1-7"},
+            {"method": "raw,logit,alti-logit", "target": "key", "words": True},
         ]
         for name in ("t5_tied", "bart", "marian", "mbart"):
             folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
             tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, unk_token="<unk>")
             for options, target in [*((one, "they are") for one in cases), ({}, "")]:
-                if options.get("mixing") == "globenc" and name not in ("bart", "marian"):
-                    continue  # whose norms come before their blocks
+                needs_after, needs_before = options.get("mixing") == "globenc", "logit" in options.get("method", "")
+                if needs_before if name in ("bart", "marian") else needs_after:
+                    continue  # by where the norms of its blocks are
                 with self.subTest(name, target_text=target, **options):
                     self.compare_with_the_command(model, tokenizer, folder, target, options)
 
