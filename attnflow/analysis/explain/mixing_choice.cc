@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/words/numbers.h"
@@ -146,16 +145,6 @@ void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& give
 template void choose_mixing(Settings&, TextModel&, const DefaultQuestion&, std::vector<Note>&);
 template void choose_mixing(Settings&, Decoder&, const DefaultQuestion&, std::vector<Note>&);
 template void choose_mixing(Settings&, VisionModel&, const DefaultQuestion&, std::vector<Note>&);
-
-void check_joint_settings(const Settings& settings, const ModelInfo& info) {
-  if (!info.target) return;
-  if (settings.normalization == Normalization::kReceptiveField) {
-    throw internal::model_error(
-        "--normalize: expected none or row for {}, an encoder-decoder, whose receptive fields are not computed, found "
-        "{}; they are for models of one stack of layers",
-        info.name, to_text(settings.normalization));
-  }
-}
 
 std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;

@@ -152,6 +152,8 @@ class SameAsProgram(PackageTest):
         cases: list[dict[str, Any]] = [
             {},
             {"method": ["raw", "rollout", "flow"], "layers": "1-7", "heads": "max", "residual": 0.3},
+            {"method": ["raw", "rollout", "flow"], "layers": "1-7", "normalize": "receptive-field"},
+            {"mixing": "relevance", "normalize": "receptive-field"},
             {"method": "raw", "heads": 1},
             {"words": True, "mask_columns": "special", "method": ["rollout", "flow"]},
             *(
@@ -232,10 +234,7 @@ class GenerateTarget(PackageTest):
             (f"prompt: {target}", {"inputs": inputs | {"decoder_input_ids": torch.tensor([[0]])}}),
             ("use the parameter tokens", {"prompt": PROMPT, "generation": {"max_new_tokens": 3}}),
             ("chat: expected a tokenizer with a chat template, found none", {"prompt": PROMPT, "chat": True}),
-            (
-                "normalize: expected none or row for .*an encoder-decoder",
-                {"prompt": PROMPT, "normalize": "receptive-field"},
-            ),
+            ("normalize: expected none or receptive-field", {"prompt": PROMPT, "normalize": "row"}),
             (
                 "globenc: expected layers with a norm after attention .* layer 1",
                 {"prompt": PROMPT, "mixing": "globenc"},

@@ -139,6 +139,8 @@ class Joint(PackageTest):
             {"mixing": "value-zeroing", "method": "raw,rollout", "layers": "1-7", "residual": 0.3},
             {"mixing": "globenc", "method": "raw,rollout", "layers": "1-7"},
             {"method": "raw,logit,alti-logit", "target": "key", "words": True},
+            {"mixing": "attention", "normalize": "receptive-field"},
+            {"mixing": "alti", "method": "raw,rollout", "normalize": "receptive-field"},
         ]
         for name in ("t5_tied", "bart", "marian", "mbart"):
             folder = ROOT / "tests" / "golden" / "encoder_decoders" / name
