@@ -153,7 +153,7 @@ TEST(Attribute, AReplayGivesTheRowsOfTheGraph) {
 
 TEST(Attribute, UniformCausalAttentionIsThatOfTheGraphByEveryMethod) {
   GraphSource graph(uniform_graph(kLayers, kTokens, true, 0.3), true);
-  const std::unique_ptr<AttentionSource> rows = uniform_causal_source(kLayers, 0.3);
+  const std::unique_ptr<AttentionSource> rows = uniform_source(/*causal*/ true, kLayers, 0.3);
   const TokenGroups outputs = {{4}, {8}, {0}};
   for (const Method method : {Method::kRaw, Method::kRollout, Method::kFlow}) {
     for (const TokenGroups& inputs : {TokenGroups{}, single_tokens(kTokens)}) {

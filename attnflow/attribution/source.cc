@@ -170,9 +170,9 @@ LayeredNetwork GraphSource::network(std::size_t layer, std::size_t start_layer) 
 
 std::unique_ptr<AttentionSource> GraphSource::uniform() const {
   return std::make_unique<GraphSource>(graph_.residual_rule == ResidualRule::kConvex
-                                           ? uniform_graph(graph_.layers(), graph_.tokens(), causal_, graph_.residual)
-                                           : spread_evenly(graph_, causal_),
-                                       causal_);
+                                           ? uniform_graph(graph_.layers(), graph_.tokens(), mask_, graph_.residual)
+                                           : spread_evenly(graph_, mask_),
+                                       mask_);
 }
 
 Tensor<double> ReplaySource::raw(const RowQuestion& question, const AttributeOptions&) {
@@ -242,7 +242,7 @@ FlowResult ReplaySource::flow(const RowQuestion& question, const TokenGroups* in
 }
 
 std::unique_ptr<AttentionSource> ReplaySource::uniform() const {
-  return uniform_causal_source(attention_.layers(), mixing_.residual, attention_.tokens());
+  return uniform_source(/*causal*/ true, attention_.layers(), mixing_.residual, attention_.tokens());
 }
 
 Tensor<double> RowsSource::values(Method method, const GivenRows::Row& row, const RowQuestion& question) const {
@@ -290,26 +290,29 @@ FlowResult RowsSource::flow(const RowQuestion& question, const TokenGroups* inpu
   return result;
 }
 
-std::unique_ptr<AttentionSource> uniform_causal_source(std::size_t layers, double residual, std::size_t columns) {
+std::unique_ptr<AttentionSource> uniform_source(const AttentionMask& mask, std::size_t layers, double residual,
+                                                std::size_t columns) {
   GivenRows given;
   given.layers = layers;
   given.tokens = columns > 0 ? columns : std::numeric_limits<std::size_t>::max();
   given.columns = columns;
-  given.raw = [row = std::vector<double>()](const RowQuestion&, std::size_t, std::size_t position) mutable {
-    row.assign(position + 1, 1.0 / static_cast<double>(position + 1));
+  given.raw = [mask, row = std::vector<double>()](const RowQuestion&, std::size_t layer, std::size_t position) mutable {
+    const AttentionMask::Keys keys = mask.keys(layer, position, position + 1);
+    row.assign(position + 1, 0.0);
+    std::fill_n(row.data() + keys.begin, keys.size(), 1.0 / static_cast<double>(keys.size()));
     return std::span<const double>(row);
   };
-  given.rollout = [residual, by_layer = Tensor<double>()](const RowQuestion& question, std::size_t layer,
-                                                          std::size_t position) mutable {
+  given.rollout = [mask, residual, by_layer = Tensor<double>()](const RowQuestion& question, std::size_t layer,
+                                                                std::size_t position) mutable {
     if (layer == question.layers.front()) {
-      by_layer = uniform_rollout_rows(position + 1, question.layers.back() - question.start_layer, residual);
+      by_layer = uniform_rollout_rows(mask, position, question.layers.back(), question.start_layer, residual);
     }
     return std::span<const double>(std::as_const(by_layer)[layer - question.start_layer - 1].span());
   };
-  given.graph = [residual](const RowQuestion& question, std::size_t tokens) {
-    return uniform_graph(question.layers.back(), tokens, true, residual);
+  given.graph = [mask, residual](const RowQuestion& question, std::size_t tokens) {
+    return uniform_graph(question.layers.back(), tokens, mask, residual);
   };
-  given.uniform = [=] { return uniform_causal_source(layers, residual, columns); };
+  given.uniform = [=] { return uniform_source(mask, layers, residual, columns); };
   return std::make_unique<RowsSource>(std::move(given));
 }
 

@@ -27,6 +27,7 @@
 #include "attnflow/base/progress.h"
 #include "attnflow/flow/flow.h"
 #include "attnflow/flow/layered_network.h"
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/attention_replay.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/tensor/tensor.h"
@@ -75,8 +76,8 @@ class AttentionSource {
 // (rollout/capacity_rollout.h), and raw values and flow are in units of the target (AttentionGraph::unit).
 class GraphSource : public AttentionSource {
  public:
-  // `causal`: all weights above the diagonal are 0. Used by uniform(), whose attention has the same mask.
-  GraphSource(AttentionGraph graph, bool causal) : graph_(std::move(graph)), causal_(causal) {}
+  // The mask is that of uniform(): weights outside it are 0.
+  GraphSource(AttentionGraph graph, const AttentionMask& mask) : graph_(std::move(graph)), mask_(mask) {}
 
   std::size_t layers() const override { return graph_.layers(); }
   std::size_t tokens() const override { return graph_.tokens(); }
@@ -97,7 +98,7 @@ class GraphSource : public AttentionSource {
   auto with_flow_rule(const Function& function);
 
   AttentionGraph graph_;
-  bool causal_;
+  AttentionMask mask_;
 };
 
 // A decoder's stored queries and keys: O(L n d) memory (rollout/replay_rollout.h). Only flow() builds matrices.
@@ -120,7 +121,7 @@ class ReplaySource : public AttentionSource {
 };
 
 // Rows that someone gives one by one, because they were kept as they came (analysis/generate/generation_sink.h,
-// attribution/running_layers.h) or are known without a model (uniform_causal_source()).
+// attribution/running_layers.h) or are known without a model (uniform_source()).
 struct GivenRows {
   // A row of W_l or of R[l, m] at a position, m being the question's; valid until the next one is asked for. Throws
   // Error(kUsage) for a row that is not there.
@@ -157,7 +158,9 @@ class RowsSource : public AttentionSource {
   GivenRows given_;
 };
 
-// Uniform causal attention, W[q, k] = 1 / (q + 1) for k <= q, with matrices for flow only. `columns`: as in GivenRows.
-std::unique_ptr<AttentionSource> uniform_causal_source(std::size_t layers, double residual, std::size_t columns = 0);
+// Uniform attention of positions that see no later one (except for an encoder-decoder's source), with matrices for flow
+// only. `columns`: as in GivenRows.
+std::unique_ptr<AttentionSource> uniform_source(const AttentionMask& mask, std::size_t layers, double residual,
+                                                std::size_t columns = 0);
 
 }  // namespace attnflow

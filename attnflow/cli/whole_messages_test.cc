@@ -20,7 +20,6 @@ TEST(WholeMessages, OfOptions) {
   const std::string golden = ATTNFLOW_SOURCE_DIR "/tests/golden/";
   const Arguments explain = {"explain", "a cabinets b", "--model", golden + "models/bert_masked_lm"};
   const Arguments generate = {"generate", "hi", "--tokens", "2", "--model", golden + "decoders/llama_grouped"};
-  const Arguments translate = {"generate", "hi", "--model", golden + "encoder_decoders/bart"};
   const Arguments agreement = {"evaluate", "agreement"};
   struct Row {
     Arguments command, more;
@@ -78,11 +77,6 @@ TEST(WholeMessages, OfOptions) {
       {generate, {"--begin-with", "298"}, "--begin-with: expected token ids of llama_grouped from 0 to 297, found 298"},
       {generate, {"--temperature", "-1"}, "--temperature: expected a number of at least 0, found -1"},
       {generate, {"--top-p", "0"}, "--top-p: expected a probability above 0 and at most 1, found 0"},
-      {translate,
-       {"--normalize", "receptive-field"},
-       "--normalize: expected none or row for bart, an encoder-decoder, whose receptive fields are not computed, found "
-       "receptive-field; they are for models of one stack of layers",
-       ErrorKind::kUnsupportedModel},
       {{"serve"},
        {"--token", "a b"},
        "--token: expected visible ASCII characters without spaces, found others; 'openssl rand -hex 24' generates one"},

@@ -111,7 +111,7 @@ AttentionGraph GradientGraphSink::take() {
   return graph;
 }
 
-AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal) {
+AttentionGraph spread_evenly(const AttentionGraph& graph, const AttentionMask& mask) {
   const std::size_t n = graph.tokens();
   AttentionGraph even;
   even.residual = graph.residual;
@@ -125,10 +125,11 @@ AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal) {
       const std::size_t query = row % n;
       const double* from = weights.data() + row * n;
       const double stays = contained ? from[query] : 0.0;
-      const std::size_t seen = (causal ? query + 1 : n) - (contained ? 1 : 0);
+      const AttentionMask::Keys keys = mask.keys(row / n + 1, query, n);
+      const std::size_t seen = keys.size() - (contained && keys.contains(query) ? 1 : 0);
       if (seen > 0) {
         const double share = (std::accumulate(from, from + n, 0.0) - stays) / static_cast<double>(seen);
-        std::fill_n(result.data() + row * n, causal ? query + 1 : n, share);
+        std::fill_n(result.data() + row * n + keys.begin, keys.size(), share);
       }
       if (contained) result.data()[row * n + query] = stays;
     }

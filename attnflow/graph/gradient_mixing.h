@@ -55,6 +55,7 @@
 #include <vector>
 
 #include "attnflow/graph/attention_gradient_sink.h"
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/mixing.h"
 #include "attnflow/tensor/tensor.h"
 
@@ -115,10 +116,9 @@ class GradientGraphSink : public GraphOfGradientsSink {
 };
 
 // The baseline of receptive-field normalization for a graph whose rows need not sum to 1: every row's sum is spread
-// evenly over the keys that the query attends to (all or, if causal, the keys 0..q). A contained residual stays: the
-// diagonal is kept and the rest of the row is spread over the other keys. For rows that sum to 1 and a separate
-// residual, this is uniform_graph(). O(L n^2).
-AttentionGraph spread_evenly(const AttentionGraph& graph, bool causal);
+// evenly over the keys that the query attends to. A contained residual stays: the diagonal is kept and the rest of the
+// row is spread over the other keys. For rows that sum to 1 and a separate residual, this is uniform_graph(). O(L n^2).
+AttentionGraph spread_evenly(const AttentionGraph& graph, const AttentionMask& mask);
 
 // Throws Error(kOther) unless attention and its gradient are [head, token, token] of one shape, and Error(kBadFile) for
 // attention that is negative and numbers that are not finite.

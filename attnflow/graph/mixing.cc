@@ -210,14 +210,15 @@ AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOpti
   return sink.take();
 }
 
-AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual) {
+AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, const AttentionMask& mask, double residual) {
   AttentionGraph graph;
   graph.weights = Tensor<double>({layers, tokens, tokens});
   graph.residual = residual;
   for (std::size_t l = 0; l < layers; ++l) {
     for (std::size_t q = 0; q < tokens; ++q) {
-      const std::size_t seen = causal ? q + 1 : tokens;
-      for (std::size_t k = 0; k < seen; ++k) graph.weights(l, q, k) = 1.0 / static_cast<double>(seen);
+      const AttentionMask::Keys keys = mask.keys(l + 1, q, tokens);
+      for (std::size_t k = keys.begin; k < keys.end; ++k)
+        graph.weights(l, q, k) = 1.0 / static_cast<double>(keys.size());
     }
   }
   return graph;

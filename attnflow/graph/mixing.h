@@ -50,6 +50,7 @@
 #include <span>
 #include <vector>
 
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/attention_stack.h"
 #include "attnflow/tensor/tensor.h"
@@ -177,8 +178,8 @@ class GraphSink : public AttentionSink {
 AttentionGraph attention_graph(const AttentionStack& stack, const MixingOptions& options = {});
 AttentionGraph attention_graph(const WideAttentionStack& stack, const MixingOptions& options = {});
 
-// The graph of uniform attention under the same mask: W[q, k] = 1 / (number of keys that q attends to): every key if
-// not causal, and the keys 0..q if causal. The baseline of receptive-field normalization.
-AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, bool causal, double residual);
+// The graph of uniform attention under the same mask: W[q, k] = 1 / (number of keys that q attends to). The baseline of
+// receptive-field normalization.
+AttentionGraph uniform_graph(std::size_t layers, std::size_t tokens, const AttentionMask& mask, double residual);
 
 }  // namespace attnflow

@@ -148,5 +148,13 @@ TEST(UniformGraph, SpreadsOverWhatIsSeen) {
   EXPECT_EQ(all.top(1), Tensor<double>({2, 2}, {0.75, 0.25, 0.25, 0.75}));
 }
 
+// Two source tokens and two of the target; a layer of the encoder, then two of the decoder's.
+TEST(UniformGraph, SpreadsOverWhatEachLayerOfAJointGraphSees) {
+  const AttentionGraph joint = uniform_graph(3, 4, AttentionMask::joint(2, 1), 0.0);
+  EXPECT_EQ(joint.top(1), Tensor<double>({4, 4}, {0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(joint.top(2), Tensor<double>({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0.5, 0.5}));
+  EXPECT_EQ(joint.top(3), Tensor<double>({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0}));
+}
+
 }  // namespace
 }  // namespace attnflow::mixing_test

@@ -257,12 +257,17 @@ TEST(ReplayRollout, RefusesWhatIsOutOfRange) {
 }
 
 TEST(UniformRolloutRows, EqualRolloutOfTheUniformGraph) {
-  const AttentionGraph graph = uniform_graph(6, 40, true, 0.3);
-  for (const std::size_t tokens : {std::size_t{1}, std::size_t{18}, std::size_t{40}}) {
-    const Tensor<double> found = uniform_rollout_rows(tokens, 6, 0.3);
-    for (std::size_t l = 1; l <= 6; ++l) {
-      const std::vector<double> expected = rollout_row(graph, tokens - 1, l);
-      for (std::size_t j = 0; j < tokens; ++j) EXPECT_NEAR(found(l - 1, j), expected[j], kTolerance);
+  for (const AttentionMask& mask : {AttentionMask(true), AttentionMask::joint(/*source=*/9, /*encoder_layers=*/2)}) {
+    const AttentionGraph graph = uniform_graph(6, 40, mask, 0.3);
+    for (const std::size_t position : {std::size_t{9}, std::size_t{17}, std::size_t{39}}) {
+      for (const std::size_t start : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
+        const Tensor<double> found = uniform_rollout_rows(mask, position, 6, start, 0.3);
+        ASSERT_EQ(found.shape(), (Shape{6 - start, position + 1}));
+        for (std::size_t l = start + 1; l <= 6; ++l) {
+          const std::vector<double> expected = rollout_row(graph, position, l, start);
+          for (std::size_t j = 0; j <= position; ++j) EXPECT_NEAR(found(l - start - 1, j), expected[j], kTolerance);
+        }
+      }
     }
   }
 }

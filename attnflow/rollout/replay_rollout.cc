@@ -34,6 +34,22 @@ class RowSum : public AttentionSink {
   std::vector<double> sum_;
 };
 
+// The row of a layer's output, down to its input.
+void pass_evenly(const AttentionMask& mask, std::size_t layer, double residual, std::vector<double>& row) {
+  std::vector<double> rises(row.size() + 1, 0.0);  // of what position j receives, from that of j - 1
+  for (std::size_t q = 0; q < row.size(); ++q) {
+    const AttentionMask::Keys keys = mask.keys(layer, q, row.size());
+    const double each = (1.0 - residual) * row[q] / static_cast<double>(keys.size());
+    rises[keys.begin] += each;
+    rises[keys.end] -= each;
+  }
+  double received = 0.0;
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    received += rises[j];
+    row[j] = residual * row[j] + received;
+  }
+}
+
 }  // namespace
 
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options) {
@@ -70,18 +86,25 @@ std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRollo
   return row;
 }
 
-Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual) {
-  assert(tokens > 0);
-  Tensor<double> rows({layers, tokens});
-  std::vector<double> row(tokens, 0.0);
-  row.back() = 1.0;
-  for (std::size_t l = 0; l < layers; ++l) {
-    double tail = 0.0;  // sum over i >= j of row[i] / (i + 1)
-    for (std::size_t j = tokens; j-- > 0;) {
-      tail += row[j] / static_cast<double>(j + 1);
-      row[j] = residual * row[j] + (1.0 - residual) * tail;
+Tensor<double> uniform_rollout_rows(const AttentionMask& mask, std::size_t position, std::size_t layer,
+                                    std::size_t start_layer, double residual) {
+  assert(layer > start_layer);
+  const std::size_t tokens = position + 1;
+  Tensor<double> rows({layer - start_layer, tokens});
+  const std::vector<double> own = [&] {
+    std::vector<double> row(tokens, 0.0);
+    row.back() = 1.0;
+    return row;
+  }();
+  std::vector<double> row = own;
+  for (std::size_t l = start_layer + 1; l <= layer; ++l) {
+    if (mask.varies_by_layer()) {
+      row = own;
+      for (std::size_t below = l; below > start_layer; --below) pass_evenly(mask, below, residual, row);
+    } else {
+      pass_evenly(mask, l, residual, row);
     }
-    std::copy(row.begin(), row.end(), rows.data() + l * tokens);
+    std::copy(row.begin(), row.end(), rows.data() + (l - start_layer - 1) * tokens);
   }
   return rows;
 }

@@ -22,7 +22,7 @@
 //
 //     const std::size_t last = replay.tokens() - 1;
 //     const std::vector<double> row = replay_rollout(replay, {.output_token = last});  // after the last layer
-//     const Tensor<double> uniform = uniform_rollout_rows(replay.tokens(), replay.layers(), 0.5);
+//     const Tensor<double> uniform = uniform_rollout_rows(/*causal*/ true, last, replay.layers(), 0, 0.5);
 //     std::printf("token 0: %.1f times what uniform attention gives it\n", row[0] / uniform(replay.layers() - 1, 0));
 #pragma once
 
@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "attnflow/base/progress.h"
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/attention_replay.h"
 #include "attnflow/graph/mixing.h"
 
@@ -52,8 +53,10 @@ struct ReplayRolloutOptions {
 // Returns R[l, m][output_token]: [n]. Throws Error(kUsage) for an invalid layer, position, head or discard; Cancelled.
 std::vector<double> replay_rollout(AttentionReplay& attention, const ReplayRolloutOptions& options);
 
-// The rows of the last of `tokens` positions under uniform causal attention, W[i, j] = 1 / (i + 1) for j <= i, after 1,
-// 2, ... `layers` layers: [layers, tokens], the baseline of receptive-field normalization. O(layers * tokens).
-Tensor<double> uniform_rollout_rows(std::size_t tokens, std::size_t layers, double residual);
+// The rows of rollout under uniform attention (uniform_graph() of graph/mixing.h), the baseline of receptive-field
+// normalization: R[l, start_layer][position] for l from start_layer + 1 to `layer`, [l, position + 1]. No position up
+// to that one may see a later one. O(layers * tokens), or O(layers^2 * tokens) if layers differ in their masks.
+Tensor<double> uniform_rollout_rows(const AttentionMask& mask, std::size_t position, std::size_t layer,
+                                    std::size_t start_layer, double residual);
 
 }  // namespace attnflow

@@ -73,7 +73,8 @@ class Info:
     padding: int | None
     parameters: int
     image: Any  # of a vision model (attnflow.pictures)
-    joint: tuple[int, int] | None  # of an encoder-decoder: layers of the encoder, of the decoder
+    # Of an encoder-decoder: layers of the encoder, of the decoder, and the tokens that a generated target begins with.
+    joint: tuple[int, int, list[int]] | None
 
 
 def layer_count(model: Any) -> int:
@@ -189,6 +190,7 @@ class Backend:
         self.is_joint = is_encoder_decoder(model)
         self.head = head_of(model) if own is None else "classification"
         self.source = len(parts[0].ids) if self.is_joint else 0  # tokens of the encoder
+        self.begin: list[int] = []  # the tokens that a generated target begins with
         self.image: Any = None
         self._watches = _core.mixing_info(asked.get("mixing") or "auto").needs in ("gradients", "relevance")
         self._pass: OnePass | JointPass | None = None
@@ -214,9 +216,9 @@ class Backend:
             heads=self.facts.get("heads") or self._heads(),
             hidden=whole_number([inner], "hidden_size", "d_model", "n_embd", "dim") or 0,
             vocabulary=self.vocabulary,
-            max_tokens=2**31 if self.is_joint else positions(model) or 2**31,
+            max_tokens=positions(model) or 2**31,
             causal=self._is_causal(),
-            norms_after=self._asks_for_logits and any(parts.last_norm for _, parts in self._known_layers()),
+            norms_after=self._asks_for_logits and self._has_norms_after(),
             head="none" if self.head is None or (self.head == "embedding" and self._is_causal()) else self.head,
             labels=self._labels() if self._has_classes else [],
             pooling=self.pooling,
@@ -256,9 +258,9 @@ class Backend:
         states = output[0] if isinstance(output, tuple) else output.last_hidden_state
         return states[:, 0] if self.pooling == "cls" else states.mean(1)
 
-    def _joint(self) -> tuple[int, int]:
+    def _joint(self) -> tuple[int, int, list[int]]:
         encoder, decoder = declared_layers(self.model)
-        return encoder or 0, decoder or 0
+        return encoder or 0, decoder or 0, self.begin
 
     @property
     def _has_classes(self) -> bool:
@@ -583,13 +585,19 @@ class Backend:
         if "attention" in self.facts:
             return False
         try:
-            if self.is_joint:
-                return bool(joint_layers(self.model, self._own_inputs(), "alti"))
-            return bool(self._known_layers())
+            self.require_layers()
         except Error as error:
             if error.kind != "unsupported_model":
                 raise
             return False
+        return True
+
+    def require_layers(self) -> None:
+        """Refuses a model whose layers are not known, or are those that a mixing is not defined for."""
+        if self.is_joint:
+            joint_layers(self.model, self._own_inputs(), self._mixing)
+        else:
+            self._known_layers()
 
     @property
     def _by_rules(self) -> bool:
@@ -605,23 +613,27 @@ class Backend:
             decoder_parts(self.model, self._own_inputs())
         self._watches = True
 
+    def _has_norms_after(self) -> bool:
+        """Whether norms come after the blocks whose sum the head reads: an encoder-decoder's are the decoder's."""
+        if self.is_joint:
+            return any(parts.last_norm for parts in decoder_parts(self.model, self._own_inputs()))
+        return any(parts.last_norm for _, parts in self._known_layers())
+
     def _known_layers(self) -> list[tuple[Any, LayerParts]]:
         if error := self.facts.get("attention"):
             raise error
         if self.is_joint:
-            raise unsupported(f"{self._asked_for()}: expected a model of one stack of layers, found an encoder-decoder")
-        return require_layers(self.model, self._own_inputs(), self._mixing)
+            raise unsupported("expected a model of one stack of layers, found an encoder-decoder")
+        found = layers_found(self.model, self._own_inputs())
+        require_norms(self._mixing, [(number, parts) for number, (_, parts) in enumerate(found, start=1)])
+        return found
 
     @property
     def _mixing(self) -> str:
         return str(self.asked.get("mixing") or "auto")
 
     def _own_inputs(self) -> dict[str, Any]:
-        return self._inputs([token for token, *_ in self.tokens], [kind for *_, kind in self.tokens])
-
-    def _asked_for(self) -> str:
-        """What needs the layers' parts, for messages."""
-        return "method logit" if self._asks_for_logits else f"mixing {self.asked.get('mixing') or 'alti'}"
+        return self._inputs([*self.ids, *self.begin], [kind for *_, kind in self.tokens])
 
     @property
     def _asks_for_logits(self) -> bool:
@@ -634,7 +646,7 @@ class Backend:
     def _pass_over(self, texts: Sequence[Asked], by_rules: bool, embedding: Any = None) -> OnePass | JointPass:
         inputs, ids = self._inputs_of(texts), [text.ids for text in texts]
         if self.is_joint:
-            return JointPass(self.model, inputs, ids, by_rules)
+            return JointPass(self.model, inputs, ids, by_rules, embedding)
         return OnePass(self.model, self._known_layers(), inputs, ids, by_rules, embedding)
 
     def attention_gradients(self, ids: list[int], types: list[int], target: Target, sink: Any, by_rules: bool) -> None:
@@ -673,10 +685,6 @@ class Backend:
         self, ids: list[int], types: list[int], target: Target, by_rules: bool, embedding: Any
     ) -> tuple[float, Any, Any]:
         """The target's value, the input of the first layer, and the gradient there."""
-        if self.is_joint and embedding is not None:
-            raise unsupported(
-                "method integrated-gradients: expected a model of one stack of layers, found an encoder-decoder"
-            )
         made = self._pass_over([Asked(ids, types)], by_rules, embedding)
         value, row = made.backward(partial(self._score, target=target, by_rules=by_rules))
         with closing(made.layers(row)) as layers:
@@ -705,10 +713,3 @@ class Backend:
         if others:
             return value - sum(logits[other] for other in others) / len(others)
         return value
-
-
-def require_layers(model: Any, inputs: dict[str, Any], mixing: str) -> list[tuple[Any, LayerParts]]:
-    """The model's layers; refuses those that a mixing is not defined for."""
-    found = layers_found(model, inputs)
-    require_norms(mixing, [(number, parts) for number, (_, parts) in enumerate(found, start=1)])
-    return found

@@ -404,16 +404,22 @@ class Watch:
 
     def replace_input(self, embedding: Any) -> Callable[[], None]:
         """Puts [token, hidden] in place of the first layer's input."""
-        import torch
+        layer = self.runs[0].layer
+        return replace_input(layer, embedding, lambda: self._begun.get(id(layer), 0) == 0)
 
-        def replace(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-            if self._begun.get(id(module), 0) > 0:
-                return None
-            given = given_tensor(module, arguments, options)
-            other = torch.from_numpy(embedding).to(device=given.device, dtype=given.dtype)[None]
-            return with_given_tensor(module, arguments, options, other)
 
-        return before(self.runs[0].layer, replace)
+def replace_input(layer: Any, embedding: Any, is_wanted: Callable[[], bool]) -> Callable[[], None]:
+    """Puts [token, hidden] in place of a layer's input, where that is wanted; calling the result ends it."""
+    import torch
+
+    def replace(module: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if not is_wanted():
+            return None
+        given = given_tensor(module, arguments, options)
+        other = torch.from_numpy(embedding).to(device=given.device, dtype=given.dtype)[None]
+        return with_given_tensor(module, arguments, options, other)
+
+    return before(layer, replace)
 
 
 def require_norms(mixing: str, layers: Iterable[tuple[int, LayerParts]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from attnflow import edges
 from attnflow.anatomy import Call, FoundOnce, first_tokens, last_norm, layers_found, recording, same, scale_of
 from attnflow.capture import capture_with, shape_alone
-from attnflow.edges import Watch, first_of, score_and_gradient
+from attnflow.edges import Watch, first_of, replace_input, score_and_gradient
 from attnflow.errors import Error, unsupported
 from attnflow.hooks import before, behind, given_tensor, with_given_tensor
 from attnflow.layers import LayerParts
@@ -196,9 +196,11 @@ class _Run:
 
 
 class JointPass:
-    """One run of the model, used like attnflow.one_pass.OnePass."""
+    """One run of the model, used like attnflow.one_pass.OnePass. embedding: that of the source's tokens, then the target's."""
 
-    def __init__(self, model: Any, inputs: dict[str, Any], ids: list[Any], by_rules: bool) -> None:
+    def __init__(
+        self, model: Any, inputs: dict[str, Any], ids: list[Any], by_rules: bool, embedding: Any = None
+    ) -> None:
         from attnflow.attnlrp import rules
 
         self._model, self._rules = model, partial(rules, model, by_rules)
@@ -215,6 +217,10 @@ class JointPass:
         with ExitStack() as stack:
             captured = stack.enter_context(capture_with(model, shape_alone, see=self._see))
             stack.enter_context(self._rules())
+            if embedding is not None:  # first, so that the other hooks see it
+                source = inputs["input_ids"].shape[1]
+                stack.callback(self._watch.replace_input(embedding[:source]))
+                stack.callback(replace_input(known[0].layer, embedding[source:], lambda: True))
             stack.enter_context(self._watch.hooks())
             stack.callback(self._watch.cut_top(top))
             stack.callback(behind(encoder, self._part_with))

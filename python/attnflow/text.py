@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -154,18 +154,16 @@ def _tokenized(tokenizer: Any, given: dict[str, Any]) -> Any:
 def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
     """The decoder's input: its first tokens, then the text without its end, perhaps several tokens (mBART's).
 
-    It begins as what the model generates does: with forced_bos_token_id, too, unless the tokenizer puts it there.
+    It begins as what the model generates does, unless the tokenizer puts the second of these tokens there.
     """
-    start = _setting(model, "decoder_start_token_id")
-    if start is None:
-        raise Error(f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none")
+    first = target_begin(model)
     rest = Encoded([], [], [], [("", [])])
     end = 0
     if text:
         rest = encode(tokenizer, text, "text_target")
         end = _end_of_text(tokenizer, text, rest)
-    forced = None if end > 0 and rest.special[0] else _setting(model, "forced_bos_token_id")
-    first = [int(token) for token in (start, forced) if token is not None]
+    if end > 0 and rest.special[0]:
+        first = first[:1]
     return Encoded(
         first + rest.ids[:end],
         [str(tokenizer.convert_ids_to_tokens(token)) for token in first] + rest.tokens[:end],
@@ -174,9 +172,23 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
     )
 
 
-def _setting(model: Any, name: str) -> Any:
-    """A setting of generation, which its own configuration has before the model's."""
-    found = (getattr(one, name, None) for one in (getattr(model, "generation_config", None), model.config))
+def target_begin(model: Any, further: Mapping[str, Any] | None = None) -> list[int]:
+    """The tokens that whatever an encoder-decoder generates begins with; `further`: arguments of model.generate()."""
+    start, forced = (_setting(model, further or {}, name) for name in ("decoder_start_token_id", "forced_bos_token_id"))
+    if start is None:
+        raise Error(f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none")
+    return [int(token) for token in (start, forced) if token is not None]
+
+
+def never_written(model: Any, further: Mapping[str, Any]) -> list[int]:
+    """The tokens that bad_words_ids names alone, which no generated text has; `further` as above."""
+    return [int(word[0]) for word in _setting(model, further, "bad_words_ids") or () if len(word) == 1]
+
+
+def _setting(model: Any, further: Mapping[str, Any], name: str) -> Any:
+    """A setting of generation, which its arguments have before its own configuration, and that before the model's."""
+    configs = (getattr(model, "generation_config", None), model.config)
+    found = (further.get(name), *(getattr(one, name, None) for one in configs))
     return next((value for value in found if value is not None), None)
 
 

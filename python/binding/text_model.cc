@@ -157,10 +157,11 @@ ModelInfo info_of(const nb::object& given) {
     if (field<bool>(image, "has_distillation")) picture.leading.push_back(TokenRole::kDistillation);
     picture.leading.insert(picture.leading.end(), field<std::size_t>(image, "registers"), TokenRole::kRegister);
   }
-  if (const auto joint = field<std::optional<std::tuple<std::size_t, std::size_t>>>(given, "joint")) {
-    const auto& [encoder, decoder] = *joint;
-    info.target =
-        TargetInfo{.begin = {}, .max_tokens = info.max_tokens, .encoder_layers = encoder, .decoder_layers = decoder};
+  using Joint = std::tuple<std::size_t, std::size_t, std::vector<std::int64_t>>;
+  if (auto joint = field<std::optional<Joint>>(given, "joint")) {
+    auto& [encoder, decoder, begin] = *joint;
+    info.target = TargetInfo{
+        .begin = std::move(begin), .max_tokens = info.max_tokens, .encoder_layers = encoder, .decoder_layers = decoder};
   }
   return info;
 }

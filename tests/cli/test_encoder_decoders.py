@@ -181,15 +181,69 @@ class EncoderDecoderTest(CommandTest):
         self.assertEqual(ids(5), ids(5))
         self.assertNotEqual(ids(5), ids(6))
 
+    def uniform(self, source, n, encoder, layers):
+        """[layer, 1, token, token]: every token attends evenly to what it sees in a layer, or to itself alone."""
+        weights = np.tile(np.eye(n), (layers, 1, 1))
+        weights[:encoder, :source, :source] = 1 / source
+        weights[encoder + 1 :: 2, source:] = 0
+        weights[encoder + 1 :: 2, source:, :source] = 1 / source
+        seen = np.tri(n - source)
+        weights[encoder::2, source:, source:] = seen / seen.sum(1, keepdims=True)
+        return weights[:, None]
+
+    def test_receptive_fields(self):
+        """Values are divided by those of uniform attention, then by their sum."""
+        for model in MODELS:
+            with self.subTest(model["name"]):
+                encoder, source = model["encoder_layers"], len(model["cases"][3]["source"])
+                ask = ["--method", "raw,rollout", "--layers", "1-7", "--mixing", "attention"]
+                by_field = ["--normalize", "receptive-field"]
+                _, made = self.generate(model, *ask, *by_field, "-n", 4)
+                first = source + len(model["begin"]) - 1
+                n = first + 4
+                even = AttentionGraph(self.uniform(source, n, encoder, 7))
+                for method, baseline in (("raw", even.weights), ("rollout", even.rollout())):
+                    expected = self.divided(self.rows(made, method, n), baseline[:, first:])
+                    found = made[f"{method}_normalized"].transpose(2, 0, 1)
+                    np.testing.assert_allclose(found, expected[:, :, : first + 1], atol=1e-6)
+                # Another text's rows, all of them.
+                text = ["the key", "--target-text", "the book", "--model", GOLDEN / model["name"], "-o", "a.npz"]
+                plain, normalized = {}, {}
+                for arrays, more in ((plain, []), (normalized, by_field)):
+                    self.run_program("explain", *text, *ask, *more)
+                    with np.load(self.folder / "a.npz") as kept:
+                        arrays |= {name: kept[name] for name in ("raw", "rollout")}
+                n = plain["raw"].shape[1]
+                even = AttentionGraph(self.uniform(3, n, encoder, 7))
+                for method, baseline in (("raw", even.weights), ("rollout", even.rollout())):
+                    np.testing.assert_allclose(normalized[method], self.divided(plain[method], baseline), atol=1e-6)
+
+    def divided(self, values, baseline):
+        """Where uniform attention has next to nothing, 0."""
+        found = np.divide(values, baseline, out=np.zeros_like(values), where=baseline >= 1e-6)
+        return found / found.sum(-1, keepdims=True)
+
+    def test_logits_are_shared_out(self):
+        """Scores and named parts add up. python/tests/capture/test_joint_logits.py recomputes them."""
+        asked = ["--method", "logit,alti-logit", "--model", T5, "-o", "a.json"]
+        for command in (["generate", "the key", "-n", 3], ["explain", "the key", "--target-text", "the"]):
+            self.run_program(*command, *asked)
+            document = json.loads((self.folder / "a.json").read_text())
+            self.assertEqual([scores["method"] for scores in document["scores"]], ["logit", "alti-logit"])
+            for scores in document["scores"]:
+                for token in scores.get("sums", [scores]):
+                    self.assertGreater(abs(token["total"]), 0.01)
+                    self.assertAlmostEqual(token["error"], 0.0, places=9)
+
     def test_what_does_not_work_says_what_does(self):
         explain = ["explain", "the key", "--model", T5]
         for ask in (["generate", "the key", "--model", T5], [*explain, "--target-text", "the"]):
-            for option, value, instead in (
-                ("--method", "logit", "attnlrp or blank-out"),
-                ("--normalize", "receptive-field", "one stack of layers"),
-            ):
-                self.refuse(UNSUPPORTED, [option, value, "encoder-decoder", instead], *ask, option, value)
             self.refuse(UNSUPPORTED, ["globenc", "a norm after attention", "norm or alti"], *ask, "--mixing", "globenc")
+        self.refuse(
+            UNSUPPORTED,
+            ["--method logit", "norms come before its blocks", "found bart", "attnlrp or blank-out"],
+            *("generate", "the key", "--model", GOLDEN / "bart", "--method", "logit"),
+        )
         self.refuse(USAGE, ["--target-text: expected the text", "t5_tied (t5)", "'attnflow generate'"], *explain)
         self.refuse(
             USAGE, ["--pair: expected none", "--target-text"], *explain, "--pair", "a lock", "--target-text", "the"

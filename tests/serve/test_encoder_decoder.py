@@ -41,7 +41,7 @@ class EncoderDecoderTest(ServerTest):
         self.assertTrue(models[T5.name]["takes_target"])
         self.assertFalse(models["agreement"]["takes_target"])
         self.assertIn("attnlrp", models[T5.name]["methods"])
-        self.assertNotIn("logit", models[T5.name]["methods"])
+        self.assertIn("alti-logit", models[T5.name]["methods"])
         self.assertIn("alti", models[T5.name]["mixings"])
         self.assertNotIn("globenc", models[T5.name]["mixings"])  # its norms come before its blocks
 

@@ -14,6 +14,7 @@ import { f64, part } from "./arrays";
 import causal from "./fixtures/causal.json?raw";
 import alti from "./fixtures/alti.json?raw";
 import gradient from "./fixtures/gradient.json?raw";
+import joint from "./fixtures/joint.json?raw";
 import relevance from "./fixtures/relevance.json?raw";
 import renormalized from "./fixtures/renormalized.json?raw";
 import text from "./fixtures/text.json?raw";
@@ -32,7 +33,7 @@ interface Fixture {
   cases: { arguments: string[]; settings: Settings; arrays: Record<Method | "flow_degenerate", EncodedArray> }[];
 }
 
-const FIXTURES = { text, causal, gradient, renormalized, alti, relevance };
+const FIXTURES = { text, causal, gradient, renormalized, alti, relevance, joint };
 const read = (name: keyof typeof FIXTURES) => JSON.parse(FIXTURES[name]) as Fixture;
 
 for (const name of Object.keys(FIXTURES) as (keyof typeof FIXTURES)[]) {

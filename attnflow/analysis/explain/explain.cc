@@ -192,7 +192,9 @@ class TextExplanation {
     const ModelInfo& info = text_.model.info();
     const std::size_t n = text_.input.ids.size();
     std::optional<RunningLayers> running;
-    if (!question_.pooled) running = running_layers(text_.options, info.layers);
+    // Running layers do not know the mask of a joint graph, which receptive fields need.
+    const bool needs_mask = info.target && text_.options.settings.normalization == Normalization::kReceptiveField;
+    if (!question_.pooled && !needs_mask) running = running_layers(text_.options, info.layers);
     if (running) {
       StopSink stoppable({&*running}, text_.options.stop_token, PassProgress(text_.options.reading, info.layers, n));
       take(text_.model.run(text_.input, &stoppable, run_));
@@ -210,6 +212,7 @@ class TextExplanation {
                                    .options = text_.options,
                                    .beside = attention_beside(),
                                    .tokens = n,
+                                   .mask = attention_mask(info, text_.input.source),
                                    .in_chunks = info.causal,
                                    .run = run_},
                                   [&](const ModelOutput& found) {
@@ -294,7 +297,6 @@ Report explain_text(TextModel& model, const TextCodec& tokenizer, const std::str
   check_options(given);
   ExplainOptions options = given;
   const ModelInfo& info = model.info();
-  check_joint_settings(options.settings, info);
   check_methods(options.settings, model, options.integration_steps);
   const Encoding encoding = read_text(tokenizer, info, text, pair, options);
   const TextInput read = text_input(encoding);

@@ -144,12 +144,6 @@ TEST(ExplainText, RefusesTextsThatDoNotFitAnEncoderDecoder) {
   refuse(ErrorKind::kUsage, {"--output-token: expected a token of the target, from 4 to 6", "token 1 of the source"},
          "the key", options);
   options.settings.mixing = Mixing::kAttention;
-  options.settings.normalization = Normalization::kReceptiveField;
-  refuse(ErrorKind::kUnsupportedModel, {"--normalize: expected none or row for", "encoder-decoder"}, "the key",
-         options);
-  options.settings.normalization = Normalization::kNone;
-  options.settings.methods = {Method::kLogit};
-  refuse(ErrorKind::kUnsupportedModel, {"--method logit", "encoder-decoder", "attnlrp"}, "the key", options);
   options.settings.methods = {Method::kRaw};
   options.target_text = "a a a a";
   refuse(ErrorKind::kInputTooLong, {"--target-text: expected at most 4 tokens", "found 5"}, "the key", options);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "attnflow/attribution/resolve.h"
-#include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/words/numbers.h"
@@ -147,16 +146,6 @@ template void choose_mixing(Settings&, TextModel&, const DefaultQuestion&, std::
 template void choose_mixing(Settings&, Decoder&, const DefaultQuestion&, std::vector<Note>&);
 template void choose_mixing(Settings&, VisionModel&, const DefaultQuestion&, std::vector<Note>&);
 
-void check_joint_settings(const Settings& settings, const ModelInfo& info) {
-  if (!info.target) return;
-  if (settings.normalization == Normalization::kReceptiveField) {
-    throw internal::model_error(
-        "--normalize: expected none or row for {}, an encoder-decoder, whose receptive fields are not computed, found "
-        "{}; they are for models of one stack of layers",
-        info.name, to_text(settings.normalization));
-  }
-}
-
 std::vector<Mixing> mixings_of(const ModelInfo& info) {
   std::vector<Mixing> mixings;
   for (const MixingInfo& one : all_mixings()) {
@@ -172,7 +161,7 @@ std::vector<Method> methods_of(const ModelInfo& info) {
   std::vector<Method> methods;
   for (const MethodInfo& one : all_methods()) {
     if (!one.aggregates() && info.head == ModelHead::kNone) continue;
-    if (one.needs == MethodNeeds::kLayers && (info.norms_after || info.target)) continue;
+    if (one.needs == MethodNeeds::kLayers && info.norms_after) continue;
     methods.push_back(one.method);
   }
   return methods;

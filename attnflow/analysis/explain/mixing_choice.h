@@ -50,10 +50,6 @@ struct DefaultQuestion {
 template <typename Model>
 void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& given, std::vector<Note>& notes);
 
-// Throws Error(kUnsupportedModel) for receptive fields, which need one stack of layers, if the model is an
-// encoder-decoder.
-void check_joint_settings(const Settings& settings, const ModelInfo& info);
-
 // The choices that a model's description allows, in the order of every list; `auto` is not among them. A GGUF file of
 // an unknown family may refuse some of them.
 std::vector<Mixing> mixings_of(const ModelInfo& info);

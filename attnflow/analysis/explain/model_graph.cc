@@ -52,7 +52,7 @@ void fill_report_of_model(Report& report, ModelGraph made, const TokenGroups& gr
   keep_attention_row(report, made.attention_row, groups);
   report.feed_forward = feed_forward_shares(made.feed_forward, groups);
   note_negative_share(report.notes, made.negative_share, report.target);
-  fill_report(report, GraphSource(std::move(made.graph), report.model.causal), question, options);
+  fill_report(report, GraphSource(std::move(made.graph), made.mask), question, options);
 }
 
 }  // namespace attnflow

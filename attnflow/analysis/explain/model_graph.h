@@ -12,6 +12,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/fill_report.h"
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -45,12 +46,14 @@ struct ModelGraphQuestion {
   // Rollout over attention that a pass back shows beside its own matrices; none without tokens.
   DescendingQuestion beside = {};
   std::size_t tokens = 0;
+  AttentionMask mask = false;
   bool in_chunks = false;  // as decoders hand their layers over
   RunOptions run = {};
 };
 
 struct ModelGraph {
   AttentionGraph graph;
+  AttentionMask mask = false;            // of the graph
   Tensor<float> attention;               // [layer, head, query, key], if it is to be kept
   std::optional<double> negative_share;  // as GraphOfGradientsSink::negative_share()
   FeedForwardRelevance feed_forward;     // as GraphOfGradientsSink::feed_forward()
@@ -84,6 +87,7 @@ ModelGraph model_graph(ModelOf<Input>& model, const Input& input, const ModelGra
                     PassProgress(looks ? options.reading : ProgressFunction(), layers, question.tokens));
   const auto target = target_of(model.run(input, looks ? &together : nullptr, run));
   ModelGraph result;
+  result.mask = question.mask;
   if (stack) {
     const AttentionStack kept = stack->take();
     if (of_attention) result.graph = attention_graph(kept, question.mixing.mixing);

@@ -48,6 +48,10 @@ TextInput text_input(const Encoding& encoding) {
   return input;
 }
 
+AttentionMask attention_mask(const ModelInfo& info, std::size_t source) {
+  return info.target ? AttentionMask::joint(source, info.target->encoder_layers) : AttentionMask(info.causal);
+}
+
 std::vector<InputToken> report_tokens(const Encoding& encoding) {
   std::vector<InputToken> tokens;
   tokens.reserve(encoding.tokens.size());

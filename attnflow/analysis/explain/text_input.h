@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"
@@ -20,6 +22,9 @@ Encoding encode_joint(const TextCodec& codec, const ModelInfo& info, const std::
                       const std::string& target, bool truncate);
 
 TextInput text_input(const Encoding& encoding);
+
+// The mask of the model's graph, for a text of which the first `source` tokens are an encoder-decoder's source.
+AttentionMask attention_mask(const ModelInfo& info, std::size_t source);
 
 std::vector<InputToken> report_tokens(const Encoding& encoding);
 

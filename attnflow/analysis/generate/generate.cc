@@ -168,6 +168,7 @@ GenerationSinkOptions sink_options(const GenerateOptions& options, const Prompt&
   keep.start_layer = settings.start_layer;
   keep.first_row = m - 1;
   keep.source = prompt.source;
+  keep.mask = attention_mask(info, prompt.source);
   const ResolvedMixing resolved = resolve_mixing(settings, prompt.tokens, info.heads);
   keep.mixing = resolved.mixing;
   const MixingInfo& mixing = mixing_info(settings.mixing);
@@ -465,10 +466,7 @@ Report generate(Decoder& decoder, const TextCodec& codec, const std::string& tex
   const ModelInfo& info = decoder.info();
   check_vocabulary(codec, info);
   Report report = new_report(text, options);
-  if (info.target) {
-    check_joint_settings(options.settings, info);
-    options.generated_columns = true;
-  }
+  if (info.target) options.generated_columns = true;
   const Prompt prompt = read_prompt(codec, info, options, report);
   if (options.chat && !options.system) note_own_system_turn(report, codec, text);
   const std::size_t m = prompt.ids.size();

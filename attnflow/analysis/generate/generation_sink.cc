@@ -5,6 +5,7 @@
 
 #include "attnflow/analysis/explain/model_graph.h"
 #include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_report.h"
 
@@ -109,7 +110,7 @@ RowsSource GenerationSink::source() const {
     return rollout_->row(layer - options_.start_layer, position);
   };
   given.graph = [this](const RowQuestion&, std::size_t tokens) { return first_tokens(graph_, tokens); };
-  given.uniform = [this] { return uniform_causal_source(options_.layers, options_.mixing.residual); };
+  given.uniform = [this] { return uniform_source(options_.mask, options_.layers, options_.mixing.residual); };
   return RowsSource(std::move(given));
 }
 
@@ -127,6 +128,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(ModelOf<TextInpu
                                                                 const ResolvedMixing& mixing,
                                                                 const ParallelOptions& parallel,
                                                                 std::vector<Note>& notes) {
+  const AttentionMask mask = attention_mask(model.info(), written.source);
   std::vector<MixingGraph> graphs;
   std::vector<AttentionGradientSink*> sinks;
   std::vector<ScoreTarget> scores;
@@ -146,7 +148,7 @@ std::vector<std::shared_ptr<AttentionSource>> relevance_sources(ModelOf<TextInpu
   std::vector<std::optional<double>> shares;
   for (MixingGraph& graph : graphs) {
     shares.push_back(graph.backward()->negative_share());
-    sources.push_back(std::make_shared<GraphSource>(graph.take(), /*causal=*/true));
+    sources.push_back(std::make_shared<GraphSource>(graph.take(), mask));
   }
   // The mean over all tokens: either all have a share or none.
   std::optional<double> mean;

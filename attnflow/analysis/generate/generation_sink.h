@@ -11,6 +11,7 @@
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/source.h"
 #include "attnflow/base/parallel_for.h"
+#include "attnflow/graph/attention_mask.h"
 #include "attnflow/graph/attention_sink.h"
 #include "attnflow/graph/contribution_mixing.h"
 #include "attnflow/graph/mixing.h"
@@ -25,6 +26,7 @@ struct GenerationSinkOptions {
   std::size_t start_layer = 0;
   std::size_t first_row = 0;  // m - 1: the first position that chooses a token
   std::size_t source = 0;     // the first positions, which see one another: an encoder-decoder's source
+  AttentionMask mask = true;  // causal, or with the source
   std::size_t columns = 0;    // of rollout; 0: all
   MixingOptions mixing;
   std::optional<ContributionOptions> contributions = {};  // in place of attention; their residual is that of `mixing`

@@ -58,15 +58,29 @@ class LogitSink final : public AttentionSink {
     const std::size_t queries = terms.residual.extent(0);
     layer.values.insert(layer.values.end(), terms.values.span().begin(), terms.values.span().end());
     layer.writes.resize(slope_.extent(0), 0.0);
+    layer.works.resize(read_.size(), false);
     layer.before.resize(read_.size(), 0.0);
     layer.behind.resize(read_.size(), 0.0);
     for (std::size_t r = 0; r < read_.size(); ++r) {
       if (read_[r] < terms.query_begin || read_[r] >= terms.query_begin + queries) continue;
       const std::size_t q = read_[r] - terms.query_begin;
+      layer.works[r] = terms.block_scale.empty() || terms.block_scale(q) != 0.0F;
+      if (!layer.works[r]) continue;
       const auto u = slope_[read_[r]].span();
       layer.before[r] = inner(u, terms.residual[q].span());
       layer.behind[r] = inner(u, terms.output[q].span());
       add_writes(terms, layer, q, u);
+    }
+  }
+
+  // Call once, when all layers have come, with the stream x^L after them; the results below are known from then on.
+  void end(const Tensor<float>& stream) {
+    for (const std::size_t i : read_) top_.push_back(inner(slope_[i].span(), stream[i].span()));
+    for (std::size_t l = layers_.size(); l > 0; --l) {
+      Layer& layer = layers_[l - 1];
+      for (std::size_t r = 0; r < read_.size(); ++r) {
+        if (!layer.works[r]) layer.before[r] = layer.behind[r] = above(l - 1, r);
+      }
     }
   }
 
@@ -78,12 +92,12 @@ class LogitSink final : public AttentionSink {
     }
     return scores;
   }
-  // s', by the layers' matrices; `top`: u . x^L of the positions that the head reads.
-  std::vector<double> through(const AttentionGraph& graph, const std::vector<double>& top) const {
+  // s', by the layers' matrices.
+  std::vector<double> through(const AttentionGraph& graph) const {
     const std::size_t n = slope_.extent(0);
     std::vector<double> waiting(n, 0.0);  // what stands at each position of the layer's output
     for (std::size_t l = layers_.size(); l > 0; --l) {
-      for (std::size_t r = 0; r < read_.size(); ++r) waiting[read_[r]] += added_behind(l - 1, r, top);
+      for (std::size_t r = 0; r < read_.size(); ++r) waiting[read_[r]] += added_behind(l - 1, r);
       std::vector<double> below = layers_[l - 1].writes;
       const Tensor<double> matrix = graph.top(l);
       for (std::size_t i = 0; i < n; ++i) {
@@ -102,34 +116,33 @@ class LogitSink final : public AttentionSink {
     for (const Layer& layer : layers_) total += sum(layer.behind) - sum(layer.before) - sum(layer.writes);
     return total;
   }
-  double feed_forward(const std::vector<double>& top) const {
+  double feed_forward() const {
     double total = 0.0;
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      for (std::size_t r = 0; r < read_.size(); ++r) total += added_behind(l, r, top);
+      for (std::size_t r = 0; r < read_.size(); ++r) total += added_behind(l, r);
     }
     return total;
   }
-  // u . x^L of each position that is read.
-  std::vector<double> top_values(const Tensor<float>& stream) const {
-    std::vector<double> values;
-    for (const std::size_t i : read_) values.push_back(inner(slope_[i].span(), stream[i].span()));
-    return values;
-  }
+  double top() const { return sum(top_); }
 
  private:
   struct Layer {
     std::vector<float> values;   // [position, key-value head, width], of the chunks so far
     std::vector<double> writes;  // sum_i u_i . T_ij, of each position
-    std::vector<double> before;  // u . x^(l-1), of each position that is read
+    // Of each position that is read:
+    std::vector<bool> works;     // whether the layer does not leave it alone
+    std::vector<double> before;  // u . x^(l-1)
     std::vector<double> behind;  // u . y^l
   };
 
   static double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-  // u . FF: what the feed-forward block of layer l + 1 adds to a position that is read.
-  double added_behind(std::size_t l, std::size_t r, const std::vector<double>& top) const {
-    return (l + 1 < layers_.size() ? layers_[l + 1].before[r] : top[r]) - layers_[l].behind[r];
+  // u . x^(l+1)
+  double above(std::size_t l, std::size_t r) const {
+    return l + 1 < layers_.size() ? layers_[l + 1].before[r] : top_[r];
   }
+  // u . FF: what the feed-forward block of layer l + 1 adds to a position that is read.
+  double added_behind(std::size_t l, std::size_t r) const { return above(l, r) - layers_[l].behind[r]; }
 
   // a_ij^h v_j^h . (O^h u_i) of every head and position.
   static void add_writes(const LayerTerms& terms, Layer& layer, std::size_t q, std::span<const float> u) {
@@ -157,6 +170,7 @@ class LogitSink final : public AttentionSink {
   const std::stop_token& stop_;
   std::vector<std::size_t> read_;  // positions that the head reads
   std::vector<Layer> layers_;
+  std::vector<double> top_;  // u . x^L of each of them
 };
 
 template <typename Question, typename Input>
@@ -190,32 +204,27 @@ LogitScores share_out(const Question& question, const Input& input, Method metho
   }
   StopSink all(std::move(sinks), question.stop_token);
   question.model.run(input, &all);
-  const std::vector<double> stream = sink.top_values(top.stream);
+  sink.end(top.stream);
   LogitScores result;
   result.value = target_values(question.model, std::span(&input, 1), question.target).front();
   if (through_layers) {
-    result.scores = sums_of_groups(sink.through(contributions->take(), stream), question.groups);
+    result.scores = sums_of_groups(sink.through(contributions->take()), question.groups);
   } else {
     result.scores = sums_of_groups(sink.direct(), question.groups);
-    result.parts = {{"embedding", sink.embedding()}, {"feed-forward layers", sink.feed_forward(stream)}};
+    result.parts = {{"embedding", sink.embedding()}, {"feed-forward layers", sink.feed_forward()}};
   }
   result.parts.push_back({"attention biases", sink.biases()});
-  result.parts.push_back({"last norm and head", result.value - std::accumulate(stream.begin(), stream.end(), 0.0)});
+  result.parts.push_back({"last norm and head", result.value - sink.top()});
   return result;
 }
 
 }  // namespace
 
 void check_logit_scores(const ModelInfo& info, Method method) {
-  if (info.target) {
-    throw internal::model_error(
-        "--method {}: expected a model of one stack of layers, found {}, an encoder-decoder; use attnlrp or blank-out",
-        method_info(method).name, info.name);
-  }
   if (!info.norms_after) return;
   throw internal::model_error(
-      "--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, ViT), so that the layers' "
-      "contributions add up, found {}, whose norms come after them (as in BERT); use attnlrp or blank-out",
+      "--method {}: expected a model whose norms come before its blocks (GPT-2, Llama, T5, ViT), so that the layers' "
+      "contributions add up, found {}, whose norms come after them (as in BERT and BART); use attnlrp or blank-out",
       method_info(method).name, info.name);
 }
 

@@ -1,6 +1,6 @@
 // The logit shared out: what each token's attention writes into a prediction, directly.
 //
-// Problem. In a model whose norms come before its blocks (GPT-2, Llama, ViT) the residual stream is the sum of the
+// Problem. In a model whose norms come before its blocks (GPT-2, Llama, T5, ViT) the residual stream is the sum of the
 // embedding and of what each layer's attention and feed-forward block add. Except for the last norm, the target, a
 // logit or a difference of two, is a linear function of that sum. How much of it did each position write?
 //
@@ -25,12 +25,21 @@
 // So embedding and feed-forward blocks belong to tokens, too; scores and biases, the only parts left, again add up to
 // F.
 //
+// Encoder-decoders. The stream that the head reads is the decoder's: its layers are two each in the joint graph
+// (TargetInfo of model/model.h), the embedding is the target's, and the feed-forward block stands behind attention to
+// the source. So s_j of a source token is what attention to the source writes from the encoder's output at j. The
+// encoder's layers write nothing into that stream; s' goes down them, since each leaves the other text's positions
+// alone, and M^l has rows of the identity there.
+//
 // Cost: two forward passes, one of them for u; in addition O(L n H d) for each position that the head reads, and for s'
 // the cost of ALTI, O(L n^2) memory. Deterministic.
 //
 // References:
 //   J. Ferrando, G. I. Gallego, I. Tsiamas and M. R. Costa-jussa, Explaining How Transformers Use Context to Build
 //     Predictions, ACL 2023: https://aclanthology.org/2023.acl-long.301
+//   J. Ferrando, G. I. Gallego, B. Alastruey, C. Escolano and M. R. Costa-jussa, Towards Opening the Black Box of
+//     Neural Machine Translation: Source and Target Interpretations of the Transformer, EMNLP 2022:
+//     https://aclanthology.org/2022.emnlp-main.599
 #pragma once
 
 #include <vector>
@@ -46,7 +55,7 @@ struct LogitScores {
   double value = 0.0;            // F
 };
 
-// Throws Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT).
+// Throws Error(kUnsupportedModel) for a model whose norms come after its blocks (BERT, BART).
 void check_logit_scores(const ModelInfo& info, Method method);
 
 // s, or s' for Method::kAltiLogit. Throw Error(kUsage) for a target that is a probability; Error(kUnsupportedModel) as

@@ -11,13 +11,14 @@ import transformers
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import ROOT, PackageTest  # noqa: E402
 
-__all__ = ["BERT", "DECODERS", "MODELS", "ROOT", "PackageTest", "like", "loaded"]
+__all__ = ["BERT", "DECODERS", "MODELS", "ROOT", "PackageTest", "folder_of", "like", "loaded"]
 
 transformers.logging.set_verbosity_error()
 MODELS = ROOT / "tests" / "golden" / "models"
 DECODERS = ROOT / "tests" / "golden" / "decoders"
+ENCODER_DECODERS = ROOT / "tests" / "golden" / "encoder_decoders"
 BERT = MODELS / "bert_masked_lm"
-# By the last word of a model's name; decoders are in a separate folder.
+# By the last word of a model's name; decoders and encoder-decoders are in separate folders.
 KINDS: dict[str, Any] = {
     "lm": transformers.AutoModelForMaskedLM,
     "classification": transformers.AutoModelForSequenceClassification,
@@ -31,9 +32,16 @@ def like(package: str, kind: str, **held: Any) -> Any:
     return made()
 
 
-def loaded(name: str = BERT.name, **options: Any) -> tuple[Any, Any]:
-    """A model and its tokenizer."""
-    folder, kind = DECODERS / name, transformers.AutoModelForCausalLM
-    if not folder.exists():
-        folder, kind = MODELS / name, KINDS[name.rpartition("_")[2]]
+def folder_of(name: str) -> Path:
+    """The folder of a model."""
+    return next(kind / name for kind in (DECODERS, ENCODER_DECODERS, MODELS) if (kind / name).exists())
+
+
+def loaded(name: str = BERT.name, folder: Path | None = None, **options: Any) -> tuple[Any, Any]:
+    """A model and its tokenizer; from another folder, the same with other settings."""
+    kind: Any = {
+        DECODERS: transformers.AutoModelForCausalLM,
+        ENCODER_DECODERS: transformers.AutoModelForSeq2SeqLM,
+    }.get(folder_of(name).parent) or KINDS[name.rpartition("_")[2]]
+    folder = folder or folder_of(name)
     return kind.from_pretrained(folder, **options).eval(), transformers.AutoTokenizer.from_pretrained(folder)

@@ -5,43 +5,63 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import shutil
 import unittest
 import warnings
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
 import transformers
-from loading import DECODERS, PackageTest, loaded
+from loading import DECODERS, PackageTest, folder_of, loaded
 
 import attnflow
 
 PROMPT = "the key to"
+PREDICTIONS = ("relevance", "relevance-by-head", "gradient")
 
 
 class SameAsProgram(PackageTest):
-    def check(self, name: str, tokens: int = 5, mixing: str = "attention", **options: Any) -> Any:
+    def check(
+        self, name: str, tokens: int = 5, mixing: str = "attention", folder: Path | None = None, **options: Any
+    ) -> Any:
         arguments: list[str] = []
         for option, value in options.items():
             arguments.append("--" + option.replace("_", "-"))
             if value is not True:
                 arguments.append(",".join(value) if isinstance(value, list) else str(value))
         self.run_program(
-            *("generate", PROMPT, "--model", DECODERS / name, "-n", tokens, "--mixing", mixing, "--ignore-end"),
+            *(
+                "generate",
+                PROMPT,
+                "--model",
+                folder or folder_of(name),
+                "-n",
+                tokens,
+                "--mixing",
+                mixing,
+                "--ignore-end",
+            ),
             *(*arguments, "-o", "program.json"),
         )
         program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
-        model, tokenizer = loaded(name)
+        model, tokenizer = loaded(name, folder)
         report = attnflow.generate(model, tokenizer, PROMPT, tokens=tokens, ignore_end=True, mixing=mixing, **options)
         self.assertEqual(report.methods, program.methods)
         for method in report.methods:
             np.testing.assert_allclose(getattr(report, method), getattr(program, method), atol=1e-5)
+        self.assertEqual(report.scores.keys(), program.scores.keys())
+        for method, values in program.scores.items():
+            np.testing.assert_allclose(report.scores[method], values, atol=2e-5, err_msg=method)
         found, expected = json.loads(report.to_json()), json.loads(program.to_json())
         self.assertEqual(found["settings"], expected["settings"])
         self.assertEqual(found["output_tokens"], expected["output_tokens"])
         self.assertEqual(found["input"], expected["input"])
-        self.assertEqual([note["code"] for note in found["notes"]], [note["code"] for note in expected["notes"]])
+        # The command says where the rules of the model's files changed a choice.
+        said = [note["code"] for note in expected["notes"] if note["code"] != "generation-rules"]
+        self.assertEqual([note["code"] for note in found["notes"]], said)
         for key in ("text", "stopped", "sampling", "chat", "excluded"):
             self.assertEqual(found["generation"].get(key), expected["generation"].get(key), key)
         for one, other in zip(found["generation"]["tokens"], expected["generation"]["tokens"], strict=True):
@@ -50,12 +70,13 @@ class SameAsProgram(PackageTest):
             self.assertAlmostEqual(one["probability"], other["probability"], places=5)
             self.assertEqual([c["label"] for c in one["choices"]], [c["label"] for c in other["choices"]])
             self.same_target(one.get("target"), other.get("target"))
+            self.same_check(one.get("check"), other.get("check"))
         found, expected = (self.arrays_of(one) for one in (report, program))
         self.assertEqual(found.keys(), expected.keys())
-        self.assertIn("sink_share", found)
+        self.assertEqual("sink_share" in found, folder_of(name).parent == DECODERS)
         for key, values in expected.items():
             if values.dtype.kind == "f":
-                np.testing.assert_allclose(found[key], values, atol=1e-5, err_msg=key)
+                np.testing.assert_allclose(found[key], values, rtol=1e-5, atol=1e-5, err_msg=key)
         return report
 
     def arrays_of(self, report: Any) -> dict[str, Any]:
@@ -78,6 +99,19 @@ class SameAsProgram(PackageTest):
                     np.testing.assert_allclose(found_logits, logits, atol=1e-4)
                 elif key != "against":
                     self.assertEqual(one[key], value)
+
+    def same_check(self, found: Any, expected: Any) -> None:
+        self.assertEqual(found is None, expected is None)
+        if expected is None:
+            return
+        for one, other in zip(found["tokens"], expected["tokens"], strict=True):
+            self.assertEqual(one["token"], other["token"])
+            texts = [[tried["text"] for tried in token["replacements"]] for token in (one, other)]
+            self.assertEqual(*texts)
+            self.assertAlmostEqual(one["drop"], other["drop"], delta=1e-4)
+
+    def set_in(self, file: Path, **settings: Any) -> None:
+        file.write_text(json.dumps(json.loads(file.read_text()) | settings))
 
     def test_llama(self) -> None:
         report = self.check("llama_grouped")
@@ -111,12 +145,107 @@ class SameAsProgram(PackageTest):
         self.check("gpt2_tied", tokens=3, mixing="relevance", words=True)
 
     def test_methods_without_layers(self) -> None:
-        report = self.check(
-            "llama_grouped", tokens=3, method=["rollout", "attnlrp", "blank-out", "integrated-gradients"]
-        )
-        program = attnflow.Report.from_json((self.folder / "program.json").read_text(encoding="utf-8"))
-        for method, values in program.scores.items():
-            np.testing.assert_allclose(report.scores[method], values, atol=2e-5, err_msg=method)
+        self.check("llama_grouped", tokens=3, method=["rollout", "attnlrp", "blank-out", "integrated-gradients"])
+
+    def test_encoder_decoders(self) -> None:
+        """With a rule that keeps the small models from repeating one token."""
+        cases: list[dict[str, Any]] = [
+            {},
+            {"method": ["raw", "rollout", "flow"], "layers": "1-7", "heads": "max", "residual": 0.3},
+            {"method": ["raw", "rollout", "flow"], "layers": "1-7", "normalize": "receptive-field"},
+            {"mixing": "relevance", "normalize": "receptive-field"},
+            {"method": "raw", "heads": 1},
+            {"words": True, "mask_columns": "special", "method": ["rollout", "flow"]},
+            *(
+                {"mixing": mixing, "method": ["raw", "rollout", "flow"]}
+                for mixing in ("norm", "alti", "ifr", "value-zeroing")
+            ),
+            {"mixing": "globenc"},
+            *({"mixing": mixing} for mixing in ("relevance", "gradient")),
+            {"mixing": "relevance-by-head", "words": True, "method": ["raw", "rollout", "flow"]},
+            {"mixing": "relevance", "method": ["attnlrp", "gradient-x-input", "integrated-gradients", "blank-out"]},
+            {"mixing": "relevance", "method": ["logit", "alti-logit"]},
+            {"mixing": "auto", "tokens": 2},
+        ]
+        for name in ("t5_tied", "bart", "marian", "mbart"):
+            folder = self.folder / name
+            shutil.copytree(folder_of(name), folder)
+            self.set_in(folder / "generation_config.json", repetition_penalty=3.0)
+            self.set_in(folder / "tokenizer_config.json", unk_token="<unk>")  # which blank-out needs
+            for options in cases:
+                needs_after, needs_before = options.get("mixing") == "globenc", "logit" in options.get("method", [])
+                if needs_before if name in ("bart", "marian") else needs_after:
+                    continue  # by where the norms of its blocks are
+                with self.subTest(name, **options):
+                    report = self.check(name, folder=folder, **options)
+                    made = json.loads(report.to_json())["generation"]["tokens"]
+                    self.assertGreater(len({token["id"] for token in made}), 1)
+                    self.assertEqual("check" in made[0], options.get("mixing", "attention") in PREDICTIONS)
+
+
+class GenerateTarget(PackageTest):
+    """What is an encoder-decoder's alone."""
+
+    model: Any
+    tokenizer: Any
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.model, cls.tokenizer = loaded("mbart")
+
+    def made(self, model: Any = None, **options: Any) -> tuple[list[int], list[int], str]:
+        """The tokens that the target begins with, those that are generated, and why they end."""
+        report = attnflow.generate(model or self.model, self.tokenizer, PROMPT, mixing="attention", **options)
+        document = json.loads(report.to_json())
+        source = len(self.tokenizer(PROMPT)["input_ids"])
+        names = [token["text"] for token in document["input"]["tokens"][source:]]
+        self.assertEqual([token.get("segment") for token in document["input"]["tokens"][source:]], [1] * len(names))
+        made = [token["id"] for token in document["generation"]["tokens"]]
+        return self.tokenizer.convert_tokens_to_ids(names), made, document["generation"]["stopped"]
+
+    def test_is_the_models_own_text(self) -> None:
+        inputs = self.tokenizer(PROMPT, return_tensors="pt")
+        for given in (
+            {"num_beams": 3, "repetition_penalty": 1.3},
+            {"forced_bos_token_id": 7},
+            {"decoder_start_token_id": 5},
+        ):
+            with self.subTest(**given), torch.no_grad():
+                begin, made, stopped = self.made(tokens=6, ignore_end=True, generation=given)
+                expected = self.model.generate(**inputs, max_new_tokens=7, eos_token_id=2**31 - 1, **given)
+                self.assertEqual(begin + made, expected[0].tolist())
+                start, language = given.get("decoder_start_token_id", 0), given.get("forced_bos_token_id", 3)
+                self.assertEqual((begin, stopped), ([start, language], "length"))
+
+    def test_where_it_ends(self) -> None:
+        _, whole, _ = self.made(tokens=8, ignore_end=True, generation={"repetition_penalty": 3.0})
+        model, _ = loaded("mbart")
+        model.generation_config.eos_token_id = whole[4]
+        _, made, stopped = self.made(model, tokens=8, generation={"repetition_penalty": 3.0})
+        self.assertEqual((made, stopped), (whole[: whole.index(whole[4]) + 1], "end"))
+        begin, made, stopped = self.made(tokens=64, ignore_end=True)  # of 40 positions; the last token takes none
+        self.assertEqual((len(begin) + len(made), stopped), (41, "context"))
+
+    def test_refusals(self) -> None:
+        target = r"expected no decoder_input_ids, because generate\(\) writes the target"
+        inputs = dict(self.tokenizer(PROMPT, return_tensors="pt"))
+        refused: list[tuple[str, dict[str, Any]]] = [
+            (f"generation: {target}", {"prompt": PROMPT, "generation": {"decoder_input_ids": torch.tensor([[0]])}}),
+            (f"prompt: {target}", {"inputs": inputs | {"decoder_input_ids": torch.tensor([[0]])}}),
+            ("use the parameter tokens", {"prompt": PROMPT, "generation": {"max_new_tokens": 3}}),
+            ("chat: expected a tokenizer with a chat template, found none", {"prompt": PROMPT, "chat": True}),
+            ("normalize: expected none or receptive-field", {"prompt": PROMPT, "normalize": "row"}),
+            (
+                "globenc: expected layers with a norm after attention .* layer 1",
+                {"prompt": PROMPT, "mixing": "globenc"},
+            ),
+            ("at most 40 tokens", {"prompt": "the key " * 30}),
+        ]
+        for words, options in refused:
+            with self.subTest(words), self.assertRaisesRegex(attnflow.Error, words):
+                attnflow.generate(self.model, self.tokenizer, tokens=2, **options)
+        with self.assertRaisesRegex(attnflow.Error, "expected a model that generates text, found MBartModel"):
+            attnflow.generate(self.model.model, self.tokenizer, PROMPT)
 
 
 class Generate(PackageTest):

@@ -202,8 +202,15 @@ class EvenWeights extends Weights {
     super(report.n, of?.error ?? 0);
   }
 
-  private seen(query: number) {
-    return this.report.model.causal ? query + 1 : this.n;
+  /** The keys that a query sees, from the first to behind the last. */
+  private seen(layer: number, query: number): readonly [number, number] {
+    const { joint, model } = this.report;
+    if (!joint) return [0, model.causal ? query + 1 : this.n];
+    const source = joint.sourceTokens;
+    const to = this.report.attendsTo(layer);
+    const works = to === null ? query < source : query >= source;
+    if (!works) return [query, query + 1];
+    return to === "target" ? [source, query + 1] : [0, source];
   }
 
   override sum(layer: number, query: number): number {
@@ -217,15 +224,15 @@ class EvenWeights extends Weights {
   }
 
   row(layer: number, query: number): Numbers {
-    const seen = this.seen(query);
-    return new Float64Array(this.n).fill(this.sum(layer, query) / seen, 0, seen);
+    const [begin, end] = this.seen(layer, query);
+    return new Float64Array(this.n).fill(this.sum(layer, query) / (end - begin), begin, end);
   }
 
   override add(layer: number, query: number, factor: number, _target: Float64Array, level: Float64Array) {
-    const seen = this.seen(query);
-    const even = (factor * this.sum(layer, query)) / seen;
-    level[0] += even;
-    level[seen] -= even;
+    const [begin, end] = this.seen(layer, query);
+    const even = (factor * this.sum(layer, query)) / (end - begin);
+    level[begin] += even;
+    level[end] -= even;
   }
 }
 
