@@ -182,6 +182,21 @@ Strip make_strip(const FigureData& data, Method method, const MethodScores* scor
   return strip;
 }
 
+namespace {
+
+// What the colors of the drops say. An embedding predicts nothing.
+std::string drops_key(const Report& report, const ReportCheck& check) {
+  const bool of_embedding = std::ranges::any_of(
+      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
+  const bool of_similarity = report.target && report.target->kind == "similarity";
+  if (of_embedding && !of_similarity) return "the darker the blue, the more the embedding depends on the token";
+  const char* const what = of_similarity ? "similarity" : "prediction";
+  if (!check.has_rises()) return fmt::format("blue tokens speak for the {}", what);
+  return fmt::format("blue tokens speak for the {}, red ones, without which it rises, against it", what);
+}
+
+}  // namespace
+
 std::optional<Strip> drops_strip(const FigureData& data) {
   const ReportCheck* const check = check_shown(data);
   if (check == nullptr || check->tokens.empty()) return std::nullopt;
@@ -190,9 +205,7 @@ std::optional<Strip> drops_strip(const FigureData& data) {
   Strip strip{.id = "strip-check", .row = {.values = std::move(drops), .output = {}}, .of_drops = true};
   strip.head = {.title = fmt::format("without each {}", data.report.settings.words ? "word" : "token"),
                 .scale = scale_of_drops(*check)};
-  strip.caption = fmt::format(
-      "How far the {} falls: blue tokens speak for the prediction, red ones, without which it rises, against it.",
-      clean_text(check->quantity));
+  strip.caption = fmt::format("How far the {} falls: {}.", clean_text(check->quantity), drops_key(data.report, *check));
   return strip;
 }
 

@@ -62,7 +62,7 @@ TEST(AnswerView, SaysHeadlineMapDropsVerdictsAndAttentionInThisOrder) {
   ASSERT_EQ(svg.error, "");
   std::vector<std::size_t> places;
   for (const char* const text : {"positive, 90%, rather than negative", "rollout over relevance", "without each token",
-                                 "The top-ranked token is right: without", "The whole order agrees with the check",
+                                 "The top-ranked token is right: without", "The order of the tokens agrees with the check",
                                  "rollout over attention", "synthetic", "A note."}) {
     places.push_back(place_of(svg, text));
   }
