@@ -44,11 +44,17 @@ function answerOf({ report, state }: Viewer): Answer | null {
   return { ...(choice ?? { label: target.label }), quoted, target };
 }
 
-/** A token named within the headline; a patch is named by its position. */
+/** A token named within the headline, and numbered if it is not the first of that name; a patch is named by its place. */
 function Named({ viewer: { report }, token }: { viewer: Viewer; token: number }) {
   const { label, role } = report.tokens[token];
   const name = <Own class="quote" text={label} />;
-  return role === "patch" ? <>the patch in {name}</> : <>“{name}”</>;
+  if (role === "patch") return <>the patch in {name}</>;
+  const before = report.tokens.slice(0, token).filter((one) => one.label === label).length;
+  return (
+    <>
+      “{name}”{before > 0 && ` (${String(before + 1)})`}
+    </>
+  );
 }
 
 /** ", rather than “the”, “her”, “a” and 7 others": what the prediction was chosen over. */

@@ -248,7 +248,7 @@ describe("methods beside the graph", () => {
         maps: [
           {
             ...{ method: "attnlrp", first_token: 2, level: "strong" },
-            ...{ effect: "The top-ranked token is right.", order: "The whole order agrees." },
+            ...{ effect: "The top-ranked token is right.", order: "The order of the tokens agrees." },
           },
         ],
       },
@@ -267,7 +267,7 @@ describe("methods beside the graph", () => {
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
     expect(texts("#agreement p")).toEqual([
       expect.stringMatching(/^The top-ranked token is right\./u),
-      "The whole order agrees.",
+      "The order of the tokens agrees.",
     ]);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     // The check's own row: red where the prediction rises without the token.
