@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,16 +63,25 @@ TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
   EXPECT_NEAR(report.cells.back().reciprocal_rank.mean, (1.0 + 1.0 / 2.0 + 1.0 / 3.0) / 3.0, 1e-12);
 }
 
-// Raw and flow at the last of two layers, a score, and chance.
+// Raw and flow, by the mean over layers and at the last of two, a score, and chance.
 EvidenceReport ranked_report(double raw, double flow, double lowest_above_chance) {
-  const auto summary = [](double mean) { return Summary{.count = 20, .mean = mean}; };
   EvidenceReport report;
   report.mixings = {Mixing::kAttention, Mixing::kRelevance};
-  report.cells = {{.method = "raw", .mixing = Mixing::kAttention, .layer = 1, .reciprocal_rank = summary(0.99)},
-                  {.method = "raw", .mixing = Mixing::kAttention, .layer = 2, .reciprocal_rank = summary(raw)},
-                  {.method = "flow", .mixing = Mixing::kRelevance, .layer = 2, .reciprocal_rank = summary(flow)},
-                  {.method = "check", .reciprocal_rank = summary(0.9)},
-                  {.method = kChance, .reciprocal_rank = summary(0.5)}};
+  const auto add = [&](const char* method, std::optional<Mixing> mixing, std::size_t layer, double mean) {
+    EvidenceCell& cell = report.cells.emplace_back();
+    cell.method = method;
+    cell.mixing = mixing;
+    cell.layer = layer;
+    cell.reciprocal_rank.count = 20;
+    cell.reciprocal_rank.mean = mean;
+  };
+  add("raw", Mixing::kAttention, 0, 0.95);
+  add("raw", Mixing::kAttention, 1, 0.99);
+  add("raw", Mixing::kAttention, 2, raw);
+  add("flow", Mixing::kRelevance, 0, 0.95);
+  add("flow", Mixing::kRelevance, 2, flow);
+  add("check", std::nullopt, 0, 0.9);
+  add(kChance, std::nullopt, 0, 0.5);
   for (EvidenceCell& cell : report.cells) cell.above_chance.low = lowest_above_chance;
   return report;
 }
@@ -90,7 +100,7 @@ TEST(EvaluateEvidence, BeginsWithItsAnswer) {
     EXPECT_TRUE(evaluation_table(report, 300).starts_with(none)) << evaluation_table(report, 300);
   }
   EvidenceReport scores = found;
-  scores.cells.erase(scores.cells.begin(), scores.cells.begin() + 3);
+  scores.cells.erase(scores.cells.begin(), scores.cells.begin() + 5);
   EXPECT_EQ(evaluation_table(scores, 300).find("map"), std::string::npos);
   test::expect_parts(evaluation_csv(found), {"\nchance,"});
 }
