@@ -4,6 +4,7 @@ import { Fragment } from "preact";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
+import { LEAST_BESIDE_SINK } from "../figures";
 import { isPunctuation } from "../filters";
 import { contrastOf, contrastOfToken, headlinePercent, othersWords, type Contrast } from "../report/answer";
 import type { Target } from "../report/document";
@@ -155,6 +156,13 @@ function First() {
   }
   if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
   const [{ token, rank }] = ranking;
+  if (state.sinkAside.value && Math.abs(row[token]) < LEAST_BESIDE_SINK) {
+    return (
+      <>
+        {method} says little, as the attention sink <Named viewer={viewer} token={0} /> holds nearly all of it
+      </>
+    );
+  }
   const name = <Named viewer={viewer} token={token} />;
   if (viewer.scored) {
     return (

@@ -349,6 +349,17 @@ describe("a decoder whose first token takes most", () => {
     await until(() => location.hash.includes("si=0"));
   });
 
+  test("a map that it holds nearly all of names no token that ranks first", async () => {
+    const rollout = sunk.arrays.rollout;
+    const columns = rollout.shape.at(-1)!;
+    const held = numbersOf(rollout).map((value, at) => (at % columns === 0 ? 1 : 1e-4 * value));
+    await openWhole({ ...sunk, arrays: { ...sunk.arrays, rollout: arrayOf(rollout.shape, Array.from(held)) } });
+    await choose("rollout");
+    expect(text("h1")).toMatch(/: rollout says little, as the attention sink “.+” holds nearly all of it$/u);
+    await click("#sink-toggle");
+    expect(text("h1")).toMatch(/: rollout ranks the attention sink “.+” first$/u);
+  });
+
   test("a comparison shows the other tokens, both sides of a method on one scale, as maps of layers do", async () => {
     await openWhole(sunk);
     await choose("raw");
