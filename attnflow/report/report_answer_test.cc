@@ -302,6 +302,21 @@ TEST(Answer, AMapOfZerosIsNotJudgedAndIsNotTheBest) {
       "A map is not judged where an attention sink holds nearly all of it, or where all of its values are 0."));
 }
 
+TEST(Answer, AMapWhoseFirstTokenCouldNotBeCheckedMayBeRight) {
+  Report report = checked_report();
+  report.input.tokens[3].special = false;
+  const auto top = [&] { return report_answer(report, Method::kFlow).verdicts.at(0); };
+  EXPECT_EQ(top().level, "strong");
+  report.check->irreplaceable = 1;
+  EXPECT_EQ(top().level, "weak");
+  EXPECT_EQ(top().text,
+            "The top-ranked token may be right: without \u201ccats\u201d, the logit difference falls from 3.20 to "
+            "\u22121.10 \u00b1 0.5. The map ranks \u201c[SEP]\u201d above \u201ccats\u201d; nothing fits in its "
+            "place, so it was not checked.");
+  report.predictions.push_back({"masked", 3, {}, {}});  // which is predicted
+  EXPECT_EQ(top().level, "strong");
+}
+
 TEST(Answer, NumbersWordsThatTheTextRepeats) {
   Report report = checked_report();
   report.input.text = "cat cat cat";

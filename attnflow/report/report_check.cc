@@ -56,9 +56,30 @@ std::string why_not_judged(const Report& report, const MapCheck& map, std::size_
   return map.layer ? why_nothing_ranked(report, map.method, output_token, {*map.layer}) : "";
 }
 
+// The token that the map ranks first, if nothing fits in its place, so that the check knows nothing of it.
+std::optional<std::size_t> unchecked_first(const Report& report, const ReportCheck& check, const MapCheck& map,
+                                           std::size_t output_token) {
+  if (check.irreplaceable == 0 || !map.layer) return std::nullopt;
+  const std::vector<std::size_t>& layers = *method_values(report, map.method).layers;
+  const auto place = static_cast<std::size_t>(std::ranges::find(layers, *map.layer) - layers.begin());
+  if (place == layers.size()) return std::nullopt;
+  // What stands at a mask is predicted, and never compared.
+  const auto is_mask = [&](std::size_t token) {
+    return std::ranges::any_of(
+        report.predictions, [&](const ReportPrediction& one) { return one.kind == "masked" && one.position == token; });
+  };
+  for (const RankedToken& ranked : rank_input_tokens(report, map.method, output_token, {place})) {
+    if (ranked.special || ranked.sink || is_mask(ranked.token)) continue;
+    return check.find(ranked.token) == nullptr ? std::optional(ranked.token) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 Verdict verdict_of(const Report& report, const ReportCheck& check, const MapCheck& map, std::size_t output_token) {
   if (!why_not_judged(report, map, output_token).empty()) return {Top::kNothingRanked, Order::kNothingRanked};
-  return {top_of(check, map), order_of(check, map)};
+  const Verdict verdict = {top_of(check, map), order_of(check, map)};
+  const bool is_sure = verdict.top != Top::kRight || !unchecked_first(report, check, map, output_token);
+  return {is_sure ? verdict.top : Top::kUnsure, verdict.order};
 }
 
 const char* level_of(Top top) {
@@ -223,13 +244,13 @@ CheckRow row_of(const Report& report, const ReportCheck& check, const MapCheck& 
 
 // The correlations from which the order agrees, as far as orders are judged here.
 std::string order_key(const Report& report, const ReportCheck& check) {
+  const auto has_few = [](const MapCheck& map) { return map.compared > 0 && map.compared < kFewestForOrder; };
+  const std::string few = fmt::format("not judged with fewer than {} {}", kFewestForOrder, units_of(report));
+  if (std::all_of(check.maps.begin(), check.maps.end(), has_few)) return fmt::format("The order is {}.", few);
   if (check.reliability && *check.reliability < kLeastReliability) {
     return fmt::format("The order is not judged, because the check\u2019s own reliability is {:.2f}, below {}.",
                        *check.reliability, kLeastReliability);
   }
-  const auto has_few = [](const MapCheck& map) { return map.compared > 0 && map.compared < kFewestForOrder; };
-  const std::string few = fmt::format("not judged with fewer than {} {}", kFewestForOrder, units_of(report));
-  if (std::all_of(check.maps.begin(), check.maps.end(), has_few)) return fmt::format("The order is {}.", few);
   const double ceiling = ceiling_of(check);
   std::string text =
       fmt::format("The order agrees with the check from a rank correlation of {:.2f}, and partly from {:.2f}",
@@ -330,6 +351,10 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       break;
   }
   words.effect += '.';
+  if (const auto unchecked = unchecked_first(report, check, map, output_token); unchecked && first != nullptr) {
+    words.effect += fmt::format(" The map ranks {} above {}; nothing fits in its place, so it was not checked.",
+                                name(*unchecked), name(first->token));
+  }
   const double rank = map.rank_correlation.value_or(0.0);
   const std::string number = with_minus_signs(fmt::format("{:.2f}", rank));
   switch (verdict.order) {
