@@ -244,7 +244,7 @@ def evidence_rows(run):
     last = run["model"]["layers"]
     for cell in run["cells"]:
         if cell["mixing"] is None:
-            rows["chance" if cell["method"] == "random" else cell["method"]] = cell
+            rows[cell["method"]] = cell
         elif cell["layer"] == last and cell["variant"] == "as it is":
             rows[f"{cell['method']} over {cell['mixing']}"] = cell
     return rows

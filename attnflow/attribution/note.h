@@ -63,6 +63,7 @@ enum class NoteCode : std::uint8_t {
   kNoPositiveAttention,
   kNegativeRelevance,
   kDefaultMixing,
+  kAttentionByOption,
   kNotTheAnswer,
   kLearnedSinks,
   kAttentionSink,

@@ -137,12 +137,41 @@ std::string generation_left_advice(const Note& note) {
 
 std::string joint_layers_text(const Note& note) {
   const std::size_t encoder = count_in(note, "encoder_layers");
-  const std::size_t last = encoder + 2 * count_in(note, "decoder_layers");
-  return fmt::format(
-      "Encoder and decoder form one graph: the first {} tokens are the encoder's, the others the decoder's; layers 1 "
-      "to {} are the encoder's; layers {} to {} are the decoder's, each counted twice: first its self-attention, then "
-      "its attention to the encoder.",
-      count_in(note, "source_tokens"), encoder, encoder + 1, last);
+  const std::size_t decoder = count_in(note, "decoder_layers");
+  const std::size_t last = encoder + 2 * decoder;
+  std::string text = fmt::format(
+      "Encoder and decoder form one graph of {} layers: the first {} tokens are the source, the others the target. {} "
+      "of the graph {} the encoder\u2019s. Each layer of the decoder is two layers of the graph, its self-attention "
+      "and "
+      "then its attention to the source: layers {} and {} are the decoder\u2019s layer 1",
+      last, count_in(note, "source_tokens"), encoder == 1 ? "Layer 1" : fmt::format("Layers 1 to {}", encoder),
+      encoder == 1 ? "is" : "are", encoder + 1, encoder + 2);
+  if (decoder > 1) {
+    text += decoder == 2 ? fmt::format("; layers {} and {} are its layer 2", last - 1, last)
+                         : fmt::format(", and so on up to layers {} and {}, its layer {}", last - 1, last, decoder);
+  }
+  return text + '.';
+}
+
+std::string option_words(const Note& note, std::string_view option, const char* words) {
+  const std::vector<std::string>& options = texts_in(note, "options");
+  return std::find(options.begin(), options.end(), option) != options.end() ? words : "";
+}
+
+std::string attention_by_option_text(const Note& note) {
+  std::vector<std::string> lacking;
+  for (std::string words : {option_words(note, "heads", "choice of heads"),
+                            option_words(note, "residual", "weight of the residual connection to choose")}) {
+    if (!words.empty()) lacking.push_back(std::move(words));
+  }
+  return fmt::format("Built from attention weights, because contributions and relevance have no {}.",
+                     internal::listed(std::move(lacking), "and no"));
+}
+
+std::string attention_by_option_advice(const Note& note) {
+  std::vector<std::string> options;
+  for (const std::string& option : texts_in(note, "options")) options.push_back("--" + option);
+  return fmt::format("Leave out {} for the model\u2019s default.", internal::listed(std::move(options)));
 }
 
 std::string system_turn_text(const Note& note) {
@@ -300,7 +329,8 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "\u201c{word}\u201d is {tokens} tokens; the output token is the last of them, at position {position}.",
      "--words merges the tokens of each word."},
     {Code::kTargetFirstToken, "target-first-token", "option word tokens token",
-     "--{option} {word} is {tokens} tokens; the model predicts one at a time, so only the first, '{token}', is "
+     "--{option} {word} is {tokens} tokens; the model predicts one at a time, so only the first, \u201c{token}\u201d, "
+     "is "
      "explained."},
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
@@ -348,25 +378,30 @@ constexpr auto kRows = std::to_array<NoteRow>({
     {Code::kNegativeRelevance, "negative-relevance", "share target?", negative_relevance_text},
     {Code::kDefaultMixing, "default-mixing", "mixing reason",
      "Built from {mixing}, {reason}, not from attention weights.", "--mixing attention shows the paper's attention."},
+    {Code::kAttentionByOption, "attention-by-option", "options", attention_by_option_text, attention_by_option_advice},
     {Code::kNotTheAnswer, "not-the-answer", "mixing time?", not_the_answer_text,
      "--mixing relevance computes it, or says why it cannot."},
     {Code::kLearnedSinks, "learned-sinks", "share",
      "{share:%} of the attention goes to learned sinks, on average over layers. They are not tokens, so the tokens' "
      "shares sum to less than 1."},
     {Code::kAttentionSink, "attention-sink", "share token",
-     "{share:%} of the output token's attention falls on the first token, '{token}', on average over layers: decoders "
+     "{share:%} of the output token's attention falls on the first token, \u201c{token}\u201d, on average over layers: "
+     "decoders "
      "use it as an attention sink.",
      "--mask-columns first masks it."},
     {Code::kAttentionSinkGenerated, "attention-sink-generated", "share token",
-     "{share:%} of the attention falls on the first token, '{token}', on average over layers: decoders use it as an "
+     "{share:%} of the attention falls on the first token, \u201c{token}\u201d, on average over layers: decoders use "
+     "it as an "
      "attention sink.",
      "--mask-columns first masks it."},
     {Code::kSecondTokenSink, "second-token-sink", "share token",
-     "With the first token masked, the second, '{token}', can attend to itself alone, so rollout accumulates there: "
+     "With the first token masked, the second, \u201c{token}\u201d, can attend to itself alone, so rollout accumulates "
+     "there: "
      "{share:%} of what the output token depends on.",
      "--normalize receptive-field removes that advantage."},
     {Code::kSecondTokenSinkGenerated, "second-token-sink-generated", "share token",
-     "With the first token masked, the second, '{token}', can attend to itself alone, so rollout accumulates there: "
+     "With the first token masked, the second, \u201c{token}\u201d, can attend to itself alone, so rollout accumulates "
+     "there: "
      "{share:%} of what generated tokens depend on, on average.",
      "--normalize receptive-field removes that advantage."},
 

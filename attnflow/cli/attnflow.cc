@@ -9,6 +9,7 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/version.h"
 #include "attnflow/cli/commands.h"
+#include "attnflow/cli/common_options.h"
 #include "attnflow/cli/help_formatter.h"
 #include "attnflow/cli/run_app.h"
 #include "attnflow/model/backend.h"
@@ -52,9 +53,7 @@ int run_attnflow(std::vector<std::string> arguments, const Console& streams) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything "
-      "else.");
+  app.footer(kExitCodes);
   add_explain_command(app);
   add_image_command(app);
   add_generate_command(app);

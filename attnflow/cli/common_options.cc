@@ -180,6 +180,10 @@ void print_written(const std::string& output) {
   if (!internal::is_standard_output(output)) print_message("wrote " + output);
 }
 
+void add_examples(CLI::App* command, const std::vector<std::string>& lines) {
+  command->footer(fmt::format("Examples:\n  {}\n\n{}", fmt::join(lines, "\n  "), kExitCodes));
+}
+
 void add_multiline(CLI::App* command, bool& multiline) {
   command->add_flag("--multiline", multiline, "Take several lines of standard input as one text with line breaks");
 }

@@ -120,6 +120,13 @@ std::string read_text_from_standard_input(bool multiline);
 
 void add_multiline(CLI::App* command, bool& multiline);
 
+// What every help ends with.
+inline constexpr const char* kExitCodes =
+    "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.";
+
+// Ends the help of a command with examples, a command on each line, above the exit codes.
+void add_examples(CLI::App* command, const std::vector<std::string>& lines);
+
 // The columns of a table if no terminal states them.
 inline constexpr std::size_t kUsualWidth = 80;
 

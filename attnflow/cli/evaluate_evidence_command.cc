@@ -53,6 +53,10 @@ void add_evidence_task(CLI::App& evaluate) {
   arguments->mixings = {"auto"};
   CLI::App* task =
       evaluate.add_subcommand("evidence", "How high does each method rank the word that decides a prediction?");
+  add_examples(task,
+               {"attnflow evaluate evidence --model model.gguf --data capitals.csv",
+                "attnflow evaluate evidence --model model.gguf --data capitals.csv --mixing relevance,alti",
+                "where capitals.csv begins with the lines", "  text,evidence", "  The capital of Germany is,Germany"});
   task->add_option(
           "--model", arguments->model,
           "GGUF file, folder of a Hugging Face decoder, masked language model or text classifier, or a built-in model")

@@ -169,6 +169,9 @@ void add_explain_command(CLI::App& app) {
   Settings& settings = arguments->options.settings;
   settings = default_settings(kExplainCommand);
   CLI::App* command = app.add_subcommand("explain", "Show which input tokens each output token of a text depends on");
+  add_examples(command, {"attnflow explain \"The keys to the cabinet\"",
+                         "attnflow explain \"The capital of France is\" --model model.gguf --against London",
+                         "attnflow explain \"I liked it.\" --model path/to/classifier -o report.html -o report.json"});
   command->add_option("TEXT", arguments->text, "Text to explain; - reads it from standard input");
   add_multiline(command, arguments->multiline);
   command->add_option("--pair", arguments->pair,

@@ -130,6 +130,7 @@ std::string text_html(const Report& report, const AnswerRow& row, const ReportCh
       continue;
     }
     if (skipped) html += " \u2026";
+    if (tokens[j].begins_text) html += "<br>";
     if (j > 0 && !tokens[j].touches) html += '\n';
     skipped = false;
     html += token_html(tokens[j], joined_label(tokens, j), leads[j], check != nullptr);
@@ -185,7 +186,8 @@ std::string legend(const Report& report, const AnswerRow& row, const ReportCheck
   std::string text = "Highlighted: " + xml_escaped(row.title);
   if (row.has_signs) text += " (red: argues against)";
   if (check != nullptr && !report.input.image) {
-    text += "; below: " + xml_escaped(internal::drops_title(report, *check)) + " (red: it rises)";
+    text += "; below: " + xml_escaped(internal::drops_title(report, *check));
+    if (check->has_rises()) text += " (red: it rises)";
   }
   return text;
 }

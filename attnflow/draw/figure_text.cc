@@ -27,11 +27,14 @@ namespace {
 
 std::string prediction_line(const ReportPrediction& prediction, const FigureData& data) {
   constexpr std::size_t kMost = 5;
+  const bool of_class = prediction.kind == "classification" || prediction.kind == "token-class";
   const auto list = [&](const std::vector<ReportChoice>& choices) {
     std::string text;
     for (std::size_t i = 0; i < std::min(kMost, choices.size()); ++i) {
-      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", isolated(clean_text(choices[i].label)),
-                          probability_percent(choices[i].probability));
+      text += fmt::format(
+          "{}{} {}", i == 0 ? "" : ", ",
+          isolated(of_class ? clean_text(choices[i].label) : "\u201c" + clean_text(choices[i].label) + "\u201d"),
+          probability_percent(choices[i].probability));
     }
     return text;
   };

@@ -94,6 +94,15 @@ RunningSource generated_source(const FigureData& data) {
   return source;
 }
 
+// The texts of a pair, each with its tokens; one where there is no second.
+std::vector<RunningSource> input_parts(const FigureData& data) {
+  const RunningSource whole = input_source(data);
+  const auto second = std::ranges::find_if(whole.tokens, [](const RunningToken& token) { return token.text == 1; });
+  if (second == whole.tokens.begin() || second == whole.tokens.end()) return {whole};
+  return {{.texts = whole.texts, .tokens = {whole.tokens.begin(), second}},
+          {.texts = whole.texts, .tokens = {second, whole.tokens.end()}}};
+}
+
 std::string value_text(double value) { return std::isfinite(value) ? short_number(value) : "no value"; }
 
 TokenLook input_look(const FigureData& data, std::size_t i, const Strip& strip) {
@@ -145,15 +154,19 @@ const ReportCheck* check_shown(const FigureData& data) {
 }  // namespace
 
 std::vector<StripText> lay_out_strips(const FigureData& data, std::optional<std::size_t> shown) {
-  std::vector<StripText> texts(data.report.generation ? 2 : 1);
-  std::vector<RunningSource> sources = {input_source(data)};
+  std::vector<RunningSource> sources =
+      data.report.generation ? std::vector{input_source(data), generated_source(data)} : input_parts(data);
+  std::vector<StripText> texts(sources.size());
   if (data.report.generation) {
-    sources.push_back(generated_source(data));
+    texts[1].is_generated = true;
     for (RunningSource& source : sources) source.breaks = RunningSource::Breaks::kMarks;
     sources[0] = cut(sources[0], stretches(data.tokens, std::nullopt), texts[0]);
     sources[1] = cut(sources[1], stretches(data.generated_labels.size(), shown), texts[1]);
   } else {
-    for (std::size_t i = 0; i < data.tokens; ++i) texts[0].tokens.emplace_back(i);
+    std::size_t next = 0;
+    for (std::size_t part = 0; part < texts.size(); ++part) {
+      for (std::size_t k = 0; k < sources[part].tokens.size(); ++k) texts[part].tokens.emplace_back(next++);
+    }
   }
   std::size_t tokens = 0;
   for (const RunningSource& source : sources) tokens += source.tokens.size();
@@ -182,6 +195,21 @@ Strip make_strip(const FigureData& data, Method method, const MethodScores* scor
   return strip;
 }
 
+namespace {
+
+// What the colors of the drops say. An embedding predicts nothing.
+std::string drops_key(const Report& report, const ReportCheck& check) {
+  const bool of_embedding = std::ranges::any_of(
+      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
+  const bool of_similarity = report.target && report.target->kind == "similarity";
+  if (of_embedding && !of_similarity) return "the darker the blue, the more the embedding depends on the token";
+  const char* const what = of_similarity ? "similarity" : "prediction";
+  if (!check.has_rises()) return fmt::format("blue tokens speak for the {}", what);
+  return fmt::format("blue tokens speak for the {}, red ones, without which it rises, against it", what);
+}
+
+}  // namespace
+
 std::optional<Strip> drops_strip(const FigureData& data) {
   const ReportCheck* const check = check_shown(data);
   if (check == nullptr || check->tokens.empty()) return std::nullopt;
@@ -190,9 +218,7 @@ std::optional<Strip> drops_strip(const FigureData& data) {
   Strip strip{.id = "strip-check", .row = {.values = std::move(drops), .output = {}}, .of_drops = true};
   strip.head = {.title = fmt::format("without each {}", data.report.settings.words ? "word" : "token"),
                 .scale = scale_of_drops(*check)};
-  strip.caption = fmt::format(
-      "How far the {} falls: blue tokens speak for the prediction, red ones, without which it rises, against it.",
-      clean_text(check->quantity));
+  strip.caption = fmt::format("How far the {} falls: {}.", clean_text(check->quantity), drops_key(data.report, *check));
   return strip;
 }
 
@@ -218,20 +244,21 @@ Scene draw_strip(const FigureData& data, const std::vector<StripText>& texts, do
   draw_panel_head(strip.head, 0.0, scene.width, &scene);
   scene.height = kPanelHeadHeight;
   for (std::size_t part = 0; part < texts.size(); ++part) {
-    if (part == 1) {
+    const bool is_generated = texts[part].is_generated;
+    if (is_generated) {
       scene.height += 6.0;
       scene.begin_group({.id = "strip-generated"});
       add_wrapped("generated", kSmallGrey, data.width, &scene);
     }
     std::vector<TokenLook> looks;
     for (const std::optional<std::size_t>& token : texts[part].tokens) {
-      looks.push_back(!token      ? TokenLook{.ground = {}, .ink = kGrey, .title = ""}
-                      : part == 0 ? input_look(data, *token, strip)
-                                  : generated_look(data, *token, strip.shown, strip.generated, scale));
+      looks.push_back(!token         ? TokenLook{.ground = {}, .ink = kGrey, .title = ""}
+                      : is_generated ? generated_look(data, *token, strip.shown, strip.generated, scale)
+                                     : input_look(data, *token, strip));
     }
     draw_running_text(texts[part].text, looks, scene.height, &scene);
     scene.height += texts[part].text.height;
-    if (part == 1) scene.end_group();
+    if (is_generated) scene.end_group();
   }
   add_wrapped(strip.caption, kPanelNote, data.width, &scene);
   if (strip.method && method_info(*strip.method).aggregates()) {

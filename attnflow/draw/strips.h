@@ -15,11 +15,13 @@ namespace attnflow::internal {
 
 struct StripText {
   RunningText text = {};
+  bool is_generated = false;
   std::vector<std::optional<std::size_t>> tokens = {};  // per running token; absent: a sign for omitted ones
   std::size_t left_out = 0;
 };
 
-// The text, and for a generation the generated text; of a long one the surroundings of token `shown`.
+// The text, in two parts if it is a pair or an encoder-decoder's source and target; for a generation, the prompt and the
+// generated text, of a long one the surroundings of token `shown`.
 std::vector<StripText> lay_out_strips(const FigureData& data, std::optional<std::size_t> shown);
 
 struct Strip {

@@ -61,9 +61,10 @@ TEST(AnswerView, SaysHeadlineMapDropsVerdictsAndAttentionInThisOrder) {
   const SvgDocument svg = read_svg(figure_svg(with_attention(checked_report(kPieces))));  // the default
   ASSERT_EQ(svg.error, "");
   std::vector<std::size_t> places;
-  for (const char* const text : {"positive, 90%, rather than negative", "rollout over relevance", "without each token",
-                                 "The top-ranked token is right: without", "The whole order agrees with the check",
-                                 "rollout over attention", "synthetic", "A note."}) {
+  for (const char* const text :
+       {"positive, 90%, rather than negative", "rollout over relevance", "without each token",
+        "The top-ranked token is right: without", "The order of the tokens agrees with the check",
+        "rollout over attention", "synthetic", "A note."}) {
     places.push_back(place_of(svg, text));
   }
   EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
@@ -98,6 +99,41 @@ TEST(AnswerView, ColorsDropsByTheirSignAndLeavesOutWhatWasNotChecked) {
     }
   }
   EXPECT_TRUE(in_group(svg, "text", "attnflow-strip-attention").empty());
+}
+
+TEST(AnswerView, PutsTheSecondTextBelowTheFirst) {
+  Report report = checked_report(kPieces);
+  const auto lines = [&] {
+    std::vector<double> tops(kPieces.size(), -1.0);
+    for (const SvgElement& rect : in_group(read_svg(figure_svg(report)), "rect", "attnflow-strip-check")) {
+      for (std::size_t j = 0; j < kPieces.size(); ++j) {
+        if (rect.title.find("(position " + std::to_string(j) + ")") == std::string::npos) continue;
+        tops[j] = std::stod(rect.attributes.at("y"));
+      }
+    }
+    return tops;
+  };
+  const std::vector<double> together = lines();
+  EXPECT_EQ(together[4], together[5]);
+  for (std::size_t j = 5; j < kPieces.size(); ++j) {
+    report.input.tokens[j].segment = 1;
+    report.input.tokens[j].begin = report.input.tokens[j].end = std::nullopt;
+  }
+  const std::vector<double> apart = lines();
+  EXPECT_EQ(apart[1], apart[4]);
+  EXPECT_GT(apart[5], apart[4]);
+  EXPECT_EQ(apart[5], apart[7]);
+}
+
+TEST(AnswerView, AnEmbeddingIsNotCalledAPrediction) {
+  Report report = checked_report(kPieces);
+  EXPECT_TRUE(has_text_with(read_svg(figure_svg(report)), "blue tokens speak for the prediction, red ones"));
+  report.predictions = {{"embedding", {}, {}, {}}};
+  const SvgDocument svg = read_svg(figure_svg(report));
+  EXPECT_TRUE(has_text_with(svg, "the darker the blue, the more the embedding depends on the token."));
+  EXPECT_FALSE(has_text_with(svg, "prediction"));
+  report.target = ReportTarget{.kind = "similarity", .label = "A dog ran."};
+  EXPECT_TRUE(has_text_with(read_svg(figure_svg(report)), "blue tokens speak for the similarity, red ones"));
 }
 
 TEST(AnswerView, StripsHaveTheDropsToo) {

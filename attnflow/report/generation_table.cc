@@ -8,9 +8,11 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnflow/attribution/note.h"
+#include "attnflow/attribution/words.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/numbers.h"
@@ -38,14 +40,14 @@ struct Content {
   double excluded_share = 0.0;  // mean over lines
 };
 
-// " rather than the next ten": what generated tokens are compared with, each with its own; "" for nothing.
+// "the ten most probable other tokens": what generated tokens are compared with, each with its own; "" for nothing.
 std::string contrast_of_each(const Report& report) {
   constexpr std::size_t kUsual = 10;
   const std::optional<ReportTarget>& target = report.generation->tokens.front().target;
   if (!target || !target->against) return "";
-  if (target->against->index) return " rather than its runner-up";
+  if (target->against->index) return "the most probable other token";
   const std::size_t others = target->against->others.size();
-  return others == kUsual ? " rather than the next ten" : fmt::format(" rather than the next {}", others);
+  return fmt::format("the {} most probable other tokens", others == kUsual ? "ten" : std::to_string(others));
 }
 
 std::string aggregation_title(const Report& report, Method method) {
@@ -62,16 +64,19 @@ std::string aggregation_title(const Report& report, Method method) {
   }
   const MixingInfo& mixing = mixing_info(report.settings.mixing);
   if (mixing.mixing != Mixing::kAttention) span += fmt::format(" over {}", mixing.weights);
+  std::string title = fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
   if (const std::string contrast = contrast_of_each(report); mixing.has_target() && !contrast.empty()) {
-    span += ", each" + contrast;
+    title += fmt::format(" They explain why each was chosen rather than {}.", contrast);
   }
-  return fmt::format("Prompt tokens that each generated token depends on most, by {}.", span);
+  return title;
 }
 
 Line line_of(const Report& report, Method method, std::size_t output) {
   Line line;
   line.number = chosen_token(report, output);
-  line.token = clean_line(generated_text(*report.generation, line.number));
+  const std::string text = generated_text(*report.generation, line.number);
+  line.token = without_leading_spaces(text);
+  if (line.token.empty()) line.token = text;  // spaces alone
   line.probability = report.generation->tokens[line.number].probability;
   line.ranking = rank_input_tokens(report, method, output, {});
   return line;
@@ -94,9 +99,10 @@ Content content_of_aggregation(const Report& report, Method method) {
 }
 
 Content content_of_scores(const Report& report, Method method) {
+  const std::string contrast = contrast_of_each(report);
   Content content{
       .title = fmt::format("Prompt tokens that argue for each generated token{} (below 0: against it), by {}.",
-                           contrast_of_each(report), to_text(method)),
+                           contrast.empty() ? "" : " rather than " + contrast, to_text(method)),
       .has_share = false,
       .lines = {}};
   for (const std::size_t output : report.output_tokens) content.lines.push_back(line_of(report, method, output));
@@ -127,8 +133,8 @@ std::vector<std::string> closing_lines(const Report& report, const std::vector<C
     }
   }
   if (sinks > 0) {
-    lines.push_back(fmt::format("The first token, '{}', is excluded as an attention sink: it holds {:.3f} on average.",
-                                clean_line(display_text(report.input, 0)), sink / static_cast<double>(sinks)));
+    lines.push_back(fmt::format("The first token, {}, is excluded as an attention sink: it holds {:.3f} on average.",
+                                quoted_token(report, 0), sink / static_cast<double>(sinks)));
   }
   std::string rules;
   for (const ExcludedTokens& rule : report.generation->excluded) {
@@ -168,7 +174,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
     std::size_t token_width = 5;
     const std::size_t most = std::min(kMaxGeneratedToken, width / 4);  // leaves room for the ranking
     for (const Line& line : content.lines)
-      token_width = std::max(token_width, std::min(most, display_width(line.token)));
+      token_width = std::max(token_width, std::min(most, display_width(quoted_name(line.token))));
     const std::size_t number_width = std::to_string(report.generation->tokens.size() - 1).size();
     out +=
         shorten(fmt::format("{:>{}} {} {:>5}{}  depends most on", "", number_width,
@@ -177,15 +183,15 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
         "\n";
     for (const Line& line : content.lines) {
       std::string text = fmt::format("{:>{}} {} {:>4.0f}%", line.number, number_width,
-                                     fit_to_cells(line.token, token_width, ellipsis), 100.0 * line.probability);
+                                     fit_to_cells(quoted_name(line.token, token_width - 2), token_width, ellipsis),
+                                     100.0 * line.probability);
       if (content.has_share) text += fmt::format(" {:>5.0f}%", 100.0 * line.prompt_share);
       text += "  ";
       std::size_t used = display_width(text);
       bool first = true;
       for (const RankedToken& ranked : line.ranking) {
         if (ranked.sink) break;  // stated below the table
-        const std::string name =
-            isolated(shorten(clean_line(display_text(report.input, ranked.token)), kMaxGeneratedToken, ellipsis));
+        const std::string name = isolated(quoted_token(report, ranked.token, kMaxGeneratedToken));
         const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
         if (used + display_width(piece) > width) break;
         text += piece;
@@ -196,7 +202,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
     }
   }
   for (const std::string& line : closing_lines(report, contents, options.option_names)) paragraph(line);
-  return out;
+  return options.ascii ? with_ascii_marks(std::move(out)) : out;
 }
 
 std::string generation_markdown_table(const Report& report, OptionNames option_names) {
@@ -220,11 +226,11 @@ std::string generation_markdown_table(const Report& report, OptionNames option_n
       std::string ranked;
       for (const RankedToken& token : line.ranking) {
         if (token.sink) break;
-        ranked += fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ", display_text(report.input, token.token),
-                              token.value);
+        ranked +=
+            fmt::format("{}{} {:.3f}", ranked.empty() ? "" : ", ", quoted_token(report, token.token), token.value);
       }
       std::vector<std::string>& cells = table.rows.emplace_back();
-      cells = {std::to_string(line.number), line.token, fmt::format("{:.3f}", line.probability)};
+      cells = {std::to_string(line.number), quoted_name(line.token), fmt::format("{:.3f}", line.probability)};
       if (content.has_share) cells.push_back(fmt::format("{:.3f}", line.prompt_share));
       cells.push_back(std::move(ranked));
     }

@@ -30,6 +30,7 @@ class PaintedLines {
 
   void add(const PaintedToken& token, bool is_touched) {
     const std::size_t label = display_width(token.label);
+    if (token.begins_text) end_line();
     // A touching token's number would run into this one's.
     const std::size_t number = token.below.empty() ? 0 : token.below.size() + (is_touched ? 1 : 0);
     const std::size_t cells = std::max(label, number);

@@ -59,6 +59,7 @@ std::vector<PaintedToken> painted_tokens(const Report& report, const AnswerRow& 
     }
     const std::vector<InputToken>& tokens = report.input.tokens;
     token.touches = j > 0 && !text.starts_with(' ') && continues_word(tokens[j - 1], tokens[j]);
+    token.begins_text = j > 0 && tokens[j - 1].segment != tokens[j].segment && tokens[j].role != "mean";
     painted.push_back(std::move(token));
   }
   return painted;

@@ -20,7 +20,8 @@ struct PaintedToken {
   std::optional<Color> ground_below = {};
   double position = 0.0;  // of the value on its scale (ColorScale::position)
   double position_below = 0.0;
-  bool touches = false;  // the token before, whose word it continues
+  bool touches = false;      // the token before, whose word it continues
+  bool begins_text = false;  // the second text of a pair, or an encoder-decoder's target
 };
 
 // `check` may be null: then nothing stands below the tokens. Long labels are cut.

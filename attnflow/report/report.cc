@@ -61,6 +61,10 @@ const CheckedToken* ReportCheck::find(std::size_t token) const {
   return found == tokens.end() ? nullptr : &*found;
 }
 
+bool ReportCheck::has_rises() const {
+  return std::any_of(tokens.begin(), tokens.end(), [](const CheckedToken& one) { return one.drop < 0.0; });
+}
+
 double MethodScores::error(std::size_t prediction) const {
   const ScoreSum& promised = sums.at(prediction);
   if (!promised.total) return 0.0;

@@ -20,20 +20,36 @@
 namespace attnflow {
 namespace {
 
-// A name within a sentence: on one line, and cut.
+// The name of a class within a sentence: on one line, and cut.
 std::string name_in_sentence(const std::string& label) {
   constexpr std::size_t kMostCells = 48;
   return shorten(clean_line(label), kMostCells, "\u2026");
 }
 
-std::string in_quotes(const std::string& label) { return "\u201c" + name_in_sentence(label) + "\u201d"; }
+std::string token_name(const std::string& label) { return quoted_name(label); }
 
 // A class has a name of its own, which needs quotes only where it holds a comma ("tabby, tabby cat").
 std::string class_name(const std::string& label) {
-  return label.find(',') == std::string::npos && !label.empty() ? name_in_sentence(label) : in_quotes(label);
+  return label.find(',') == std::string::npos && !label.empty() ? name_in_sentence(label) : quoted_name(label);
 }
 
 using Naming = std::string (*)(const std::string& label);
+
+// " (the first token of “Gargantua”)", where --target or --against named a word of several tokens of which `label` is
+// the first; else "".
+std::string whole_word(const Report& report, std::string_view option, const std::string& label) {
+  for (const Note& note : report.notes) {
+    if (note.code != NoteCode::kTargetFirstToken) continue;
+    const auto value = [&note](std::string_view name) {
+      const NoteValue* const found = note.find(name);
+      const auto* const text = found == nullptr ? nullptr : std::get_if<std::string>(found);
+      return text == nullptr ? std::string() : *text;
+    };
+    if (value("option") != option || value("token") != label) continue;
+    return fmt::format(" (the first token of {})", quoted_name(without_leading_spaces(value("word"))));
+  }
+  return "";
+}
 
 // The prediction at the output token. Each part may be missing.
 struct Predicted {
@@ -84,9 +100,10 @@ std::string other_choices(const Report& report, const std::vector<ReportChoice>&
 // The outputs that the target is compared with.
 std::string contrast_words(const Report& report, const ReportAgainst& against, const ReportPrediction* prediction,
                            const std::string& label, Naming name) {
-  if (against.index) return name(against.label);
+  const auto named = [&](const std::string& other) { return name(other) + whole_word(report, "against", other); };
+  if (against.index) return named(against.label);
   std::vector<std::string> names;
-  for (const ReportOther& other : against.others) names.push_back(name(other.label));
+  for (const ReportOther& other : against.others) names.push_back(named(other.label));
   if (!names.empty()) return internal::first_few(std::move(names));
   const std::string others =
       prediction == nullptr ? "" : other_choices(report, prediction->choices, label, false, name);
@@ -115,10 +132,10 @@ std::string generation_headline(const Report& report) {
   const GeneratedToken& token = generation.tokens.at(t);
   const std::string contrast =
       token.target && token.target->against
-          ? contrast_words(report, *token.target->against, nullptr, token.target->label, in_quotes)
+          ? contrast_words(report, *token.target->against, nullptr, token.target->label, token_name)
           : other_choices(report, token.choices, token.choices.empty() ? "" : token.choices.front().label, true,
-                          in_quotes);
-  return sentence(in_quotes(without_leading_spaces(generated_text(generation, t))), token.probability, contrast);
+                          token_name);
+  return sentence(quoted_name(without_leading_spaces(generated_text(generation, t))), token.probability, contrast);
 }
 
 std::string answer_headline(const Report& report, const Predicted& predicted) {
@@ -127,17 +144,17 @@ std::string answer_headline(const Report& report, const Predicted& predicted) {
                        (predicted.target == nullptr || predicted.target->index == prediction->position);
   if (is_best) {
     const ReportChoice& best = prediction->choices.front();
-    return sentence("Answer: " + in_quotes(best.label), best.probability, "other answers");
+    return sentence("Answer: " + quoted_name(best.label), best.probability, "other answers");
   }
   const ReportTarget& target = *predicted.target;
-  return sentence("An answer that begins with " + in_quotes(target.label), std::nullopt,
-                  target.against ? contrast_words(report, *target.against, nullptr, target.label, in_quotes) : "");
+  return sentence("An answer that begins with " + quoted_name(target.label), std::nullopt,
+                  target.against ? contrast_words(report, *target.against, nullptr, target.label, token_name) : "");
 }
 
 std::string choice_headline(const Report& report, const Predicted& predicted) {
   const std::string kind = predicted.kind();
   const bool of_class = kind == "classification" || kind == "token-class" || kind == "class";
-  const Naming name = of_class ? class_name : in_quotes;
+  const Naming name = of_class ? class_name : token_name;
   const ReportPrediction* const prediction = predicted.prediction;
   const std::string label = predicted.target != nullptr ? predicted.target->label : prediction->choices.front().label;
   std::string contrast;
@@ -146,9 +163,9 @@ std::string choice_headline(const Report& report, const Predicted& predicted) {
   } else if (predicted.target->against) {
     contrast = contrast_words(report, *predicted.target->against, prediction, label, name);
   }
-  std::string subject = name(label);
+  std::string subject = name(label) + whole_word(report, "target", label);
   if (kind == "token-class") {
-    subject = fmt::format("{}: {}", in_quotes(display_text(report.input, report.output_token)), subject);
+    subject = fmt::format("{}: {}", quoted_token(report, report.output_token), subject);
   }
   return sentence(std::move(subject), probability_of(label, prediction), contrast);
 }
@@ -158,7 +175,7 @@ std::string token_headline(const Report& report) {
   const std::string text = display_text(report.input, report.output_token);
   if (report.input.tokens[report.output_token].role == "patch") return "The patch in " + name_in_sentence(text);
   const std::string title = fmt::format("Output token {}", report.output_token);
-  return text.empty() ? title : title + ", " + in_quotes(text);
+  return text.empty() ? title : title + ", " + quoted_name(text);
 }
 
 // "The embedding of the text", "Similar to “A dog ran.”, cosine 0.72, rather than to “A cat sat.”, 0.31".
@@ -167,9 +184,9 @@ std::string embedding_headline(const Report& report, const ReportTarget* target)
     return report.input.image ? "The embedding of the image" : "The embedding of the text";
   }
   std::string text =
-      fmt::format("Similar to {}, cosine {}", in_quotes(target->label), internal::short_number(target->logit));
+      fmt::format("Similar to {}, cosine {}", quoted_name(target->label), internal::short_number(target->logit));
   if (target->against) {
-    text += fmt::format(", rather than to {}, {}", in_quotes(target->against->label),
+    text += fmt::format(", rather than to {}, {}", quoted_name(target->against->label),
                         internal::short_number(target->against->logit));
   }
   return text;
@@ -228,10 +245,10 @@ std::optional<Method> best_map(const Report& report) {
   Method method = leading;
   for (const MapCheck& map : check->maps) {
     if (std::find(held.begin(), held.end(), map.method) == held.end()) continue;
-    const internal::MapWords words = internal::map_words(report, *check, map);
+    const internal::MapWords words = internal::map_words(report, *check, map, report.output_token);
     const double order = words.order_level == "unknown" ? kNone : map.rank_correlation.value_or(kNone);
-    const std::tuple<int, double, bool, bool> merit = {rank_of(words.level), order, map.method == leading,
-                                                       map.method != Method::kRaw};
+    const int rank = words.ranks_nothing ? -1 : rank_of(words.level);
+    const std::tuple<int, double, bool, bool> merit = {rank, order, map.method == leading, map.method != Method::kRaw};
     if (best && merit <= *best) continue;
     best = merit;
     method = map.method;
@@ -287,15 +304,11 @@ std::optional<AnswerRow> attention_row(const Report& report) {
   return row;
 }
 
-bool holds_nearly_all(const AnswerRow& row) {
-  return row.first_aside && std::all_of(row.values.begin() + 1, row.values.end(), [](double value) {
-           return std::abs(value) < internal::figures::kLeastBesideSink;
-         });
-}
+bool holds_nearly_all(const AnswerRow& row) { return row.first_aside && sink_holds_all(row.values); }
 
 std::string sink_words(const Report& report, const AnswerRow& row) {
   if (!row.first_aside) return "";
-  return fmt::format("; {}, an attention sink, holds {}", in_quotes(display_text(report.input, 0)),
+  return fmt::format("; {}, an attention sink, holds {}", quoted_token(report, 0),
                      internal::short_number(row.values.front()));
 }
 
@@ -314,13 +327,23 @@ std::string top_tokens_line(const Report& report, const AnswerRow& row) {
   ranked.resize(std::min(ranked.size(), kMost));
   if (holds_nearly_all(row)) {
     return fmt::format("{} says little here: {}, an attention sink, holds nearly all of it.", row.title,
-                       in_quotes(display_text(report.input, 0)));
+                       quoted_token(report, 0));
   }
-  std::vector<std::string> shown;
-  for (const std::size_t j : ranked) {
-    shown.push_back(in_quotes(display_text(report.input, j)) + " " + internal::short_number(row.values[j]));
+  const auto listed = [&](auto belongs) {
+    std::vector<std::string> shown;
+    for (const std::size_t j : ranked) {
+      if (belongs(j)) shown.push_back(quoted_token(report, j) + " " + internal::short_number(row.values[j]));
+    }
+    return fmt::format("{}", fmt::join(shown, ", "));
+  };
+  std::string names = listed([](std::size_t) { return true; });
+  if (source_tokens(report) > 0) {
+    const std::string source = listed([&](std::size_t j) { return tokens[j].segment == 0; });
+    const std::string target = listed([&](std::size_t j) { return tokens[j].segment != 0; });
+    names = (source.empty() ? "" : "in the source, " + source) + (source.empty() || target.empty() ? "" : "; ") +
+            (target.empty() ? "" : "in the target, " + target);
   }
-  return fmt::format("{}: {}{}{}", row.title, fmt::join(shown, ", "), has_more ? ", ..." : "", sink_words(report, row));
+  return fmt::format("{}: {}{}{}", row.title, names, has_more ? ", ..." : "", sink_words(report, row));
 }
 
 ReportAnswer report_answer(const Report& report, std::optional<Method> map) {
@@ -331,8 +354,9 @@ ReportAnswer report_answer(const Report& report, std::optional<Method> map) {
   if (check == nullptr) return answer;
   for (const MapCheck& checked : check->maps) {
     if (checked.method != *answer.method) continue;
-    const internal::MapWords words = internal::map_words(report, *check, checked);
-    answer.verdicts = {{"top", words.top_level, words.effect}, {"order", words.order_level, words.order}};
+    const internal::MapWords words = internal::map_words(report, *check, checked, report.output_token);
+    answer.verdicts = {{"top", words.top_level, words.effect}};
+    if (!words.order.empty()) answer.verdicts.push_back({"order", words.order_level, words.order});
   }
   return answer;
 }

@@ -10,9 +10,9 @@
 // Everything else follows. This module decides what these parts are; the surfaces lay them out.
 //
 // The best map. Maps of one prediction disagree, and the check says which of them the model agrees with. The best is
-// the checked map with the best verdict (strong, weak, unknown, none), of equal ones that with the highest rank
-// correlation where the order is judged, then the one that leads without a check: flow over relevance, otherwise
-// rollout (leading_method(), report/report.h).
+// the checked map with the best verdict (strong, weak, unknown, none; last, one that ranks nothing), of equal ones that
+// with the highest rank correlation where the order is judged, then the one that leads without a check: flow over
+// relevance, otherwise rollout (leading_method(), report/report.h).
 //
 // In a generation all of this is about the token chosen at Report::output_token.
 //

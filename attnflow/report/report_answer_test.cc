@@ -8,9 +8,11 @@
 
 #include "attnflow/base/text_for_test.h"
 #include "attnflow/report/compact_json.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_for_test.h"
 #include "attnflow/report/report_generation_for_test.h"
 #include "attnflow/report/report_json.h"
+#include "attnflow/report/report_ranking.h"
 #include "attnflow/report/report_table.h"
 
 namespace attnflow::report_answer_test {
@@ -238,11 +240,12 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
       "\u201cAngie\u201d, 63%\n"
       "\n"
       "flow over relevance: \u201ccats\u201d 0.33, \u201cThe\u201d 0.305\n"
-      "Without each token, the logit difference (3.20) falls by: \u201ccats\u201d 4.30, \u201cThe\u201d\n"
-      "  \u22120.250.\n"
+      "Without each token, the logit difference (3.20) falls by: \u201ccats\u201d 4.30; it rises\n"
+      "  by: \u201cThe\u201d 0.250.\n"
       "The top-ranked token is right: without \u201ccats\u201d, the logit difference falls from\n"
       "  3.20 to \u22121.10 \u00b1 0.5.\n"
-      "Don\u2019t rely on the order of the others (rank correlation with the check 0.20).\n"
+      "Don\u2019t rely on the order of the other tokens (rank correlation with the check\n"
+      "  0.20).\n"
       "\n"
       "tiny (bert, ";
   const std::string table = terminal_table(report);
@@ -251,7 +254,7 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
 
   report.attention_rollout = Tensor<double>({1, 4}, {0.5, 0.25, 0.125, 0.125});
   test::expect_parts(terminal_table(report),
-                     {"check 0.20).\n\nrollout over attention: \u201cThe\u201d 0.25, \u201ccats\u201d 0.125\n\ntiny"});
+                     {"0.20).\n\nrollout over attention: \u201cThe\u201d 0.25, \u201ccats\u201d 0.125\n\ntiny"});
   test::expect_parts(markdown_table(report),
                      {"# \u201cAngie\u201d, 63%\n\n> The cats\n\nflow over relevance: \u201ccats\u201d 0.33",
                       "\n\nThe top-ranked token is right: ", "\n\nrollout over attention: "});
@@ -259,6 +262,105 @@ TEST(Answer, OpensTablesWithoutBeingRepeatedInTheirNotes) {
   ASSERT_EQ(paragraphs.size(), 2U);
   EXPECT_TRUE(paragraphs[0].starts_with(
       "Check: each token was blanked. By flow over relevance: The top-ranked token is right: "));
+}
+
+TEST(Answer, AMapWhoseSinkHoldsNearlyAllIsNotJudged) {
+  Report report = checked_report();
+  report.model.causal = true;
+  report.settings.mixing = Mixing::kAttention;
+  const std::size_t row = *row_index(report.output_tokens, report.output_token);
+  for (const double rest : {0.0004, 0.2}) {
+    for (std::size_t j = 0; j < 4; ++j) report.rollout(1, row, j) = j == 0 ? 1.0 - 3.0 * rest : rest;
+    report.check->maps = {
+        {.method = Method::kRollout, .layer = 2, .compared = 7, .first_token = 2, .decisive_token = 2}};
+    const ReportAnswer answer = report_answer(report, Method::kRollout);
+    if (rest > 0.1) {
+      EXPECT_EQ(answer.verdicts.at(0).level, "strong");
+      continue;
+    }
+    ASSERT_EQ(answer.verdicts.size(), 1U);
+    EXPECT_EQ(answer.verdicts[0].level, "unknown");
+    EXPECT_EQ(
+        answer.verdicts[0].text,
+        "This map ranks nothing, so it is not judged: \u201c[CLS]\u201d, an attention sink, holds nearly all of it.");
+    const internal::CheckRow said = internal::check_words(report).rows.at(0);
+    EXPECT_EQ(said.top, "not judged");
+    EXPECT_EQ(said.order, "not judged");
+  }
+}
+
+TEST(Answer, AMapOfZerosIsNotJudgedAndIsNotTheBest) {
+  Report report = checked_report();
+  report.check->maps[0].first_token = 1;  // rollout is wrong
+  ASSERT_EQ(best_map(report), Method::kFlow);
+  for (std::size_t j = 0; j < 4; ++j) report.flow(1, 1, j) = 0.0;
+  EXPECT_EQ(best_map(report), Method::kRollout);
+  const ReportAnswer answer = report_answer(report, Method::kFlow);
+  ASSERT_EQ(answer.verdicts.size(), 1U);
+  EXPECT_EQ(answer.verdicts[0].text, "This map ranks nothing, so it is not judged: all of its values are 0.");
+  EXPECT_TRUE(internal::check_words(report).key.ends_with(
+      "A map is not judged where an attention sink holds nearly all of it, or where all of its values are 0."));
+}
+
+TEST(Answer, AMapWhoseFirstTokenCouldNotBeCheckedMayBeRight) {
+  Report report = checked_report();
+  report.input.tokens[3].special = false;
+  const auto top = [&] { return report_answer(report, Method::kFlow).verdicts.at(0); };
+  EXPECT_EQ(top().level, "strong");
+  report.check->irreplaceable = 1;
+  EXPECT_EQ(top().level, "weak");
+  EXPECT_EQ(top().text,
+            "The top-ranked token may be right: without \u201ccats\u201d, the logit difference falls from 3.20 to "
+            "\u22121.10 \u00b1 0.5. The map ranks \u201c[SEP]\u201d above \u201ccats\u201d; nothing fits in its "
+            "place, so it was not checked.");
+  report.predictions.push_back({"masked", 3, {}, {}});  // which is predicted
+  EXPECT_EQ(top().level, "strong");
+}
+
+TEST(Answer, NumbersWordsThatTheTextRepeats) {
+  Report report = checked_report();
+  report.input.text = "cat cat cat";
+  for (std::size_t j = 1; j < 4; ++j) {
+    report.input.tokens[j] = {"cat", 4 * (j - 1), 4 * (j - 1) + 3, false, j - 1, 0, false};
+  }
+  EXPECT_EQ(quoted_token(report, 1), "\u201ccat\u201d");
+  EXPECT_EQ(quoted_token(report, 2), "\u201ccat\u201d (2)");
+  EXPECT_EQ(numbered_token(report, 3), "cat (3)");
+  EXPECT_EQ(quoted_token(report, 3, 2), "\u201cc\u2026\u201d (3)");
+  test::expect_parts(terminal_table(report),
+                     {"falls by: \u201ccat\u201d (2) 4.30; it\n  rises by: \u201ccat\u201d 0.250."});
+}
+
+TEST(Answer, SaysWhereAWordIsExplainedByItsFirstToken) {
+  Report report = checked_report();
+  report.target->label = "G";
+  report.notes.push_back({NoteCode::kTargetFirstToken,
+                          {{"option", std::string("target")},
+                           {"word", std::string(" Gargantua")},
+                           {"tokens", std::size_t{4}},
+                           {"token", std::string("G")}}});
+  EXPECT_TRUE(headline(report).starts_with("\u201cG\u201d (the first token of \u201cGargantua\u201d)"))
+      << headline(report);
+  report.notes.back().values["option"] = std::string("against");
+  EXPECT_EQ(headline(report), "\u201cG\u201d");
+  report.target->against = ReportAgainst{.label = "G", .index = 7};
+  report.target->label = "Angie";
+  EXPECT_TRUE(headline(report).ends_with("rather than \u201cG\u201d (the first token of \u201cGargantua\u201d)"))
+      << headline(report);
+}
+
+TEST(Answer, KeepsSourceAndTargetApart) {
+  Report report = checked_report();
+  report.input.tokens.back().segment = report.input.tokens[2].segment = 1;
+  const AnswerRow row{.title = "rollout", .values = {0.1, 0.4, 0.3, 0.2}};
+  EXPECT_EQ(top_tokens_line(report, row).find("source"), std::string::npos);
+  report.notes.push_back(
+      {NoteCode::kJointLayers,
+       {{"source_tokens", std::size_t{2}}, {"encoder_layers", std::size_t{1}}, {"decoder_layers", std::size_t{1}}}});
+  EXPECT_TRUE(top_tokens_line(report, row)
+                  .starts_with("rollout: in the source, \u201cThe\u201d 0.4; in the target, \u201c##cats\u201d 0.3"))
+      << top_tokens_line(report, row);
+  test::expect_parts(terminal_table(report, {.width = 120, .color = true}), {"\n\x1b["});
 }
 
 TEST(AttentionRow, IsSaidWhereItsSinkHoldsNearlyAll) {

@@ -15,8 +15,8 @@
 namespace attnflow::internal {
 namespace {
 
-enum class Top { kRight, kUnsure, kWrong, kUnknown };
-enum class Order { kStrong, kWeak, kNone, kOpposite, kFewTokens, kUnreliable, kUnknown };
+enum class Top { kRight, kUnsure, kWrong, kUnknown, kNothingRanked };
+enum class Order { kStrong, kWeak, kNone, kOpposite, kFewTokens, kUnreliable, kUnknown, kNothingRanked };
 
 constexpr std::size_t kFewestForOrder = 6;
 constexpr double kLeastReliability = 0.3;
@@ -38,19 +38,49 @@ Top top_of(const ReportCheck& check, const MapCheck& map) {
   return may_be ? Top::kUnsure : Top::kWrong;
 }
 
+// The most that a rank correlation with the check's drops can be.
+double ceiling_of(const ReportCheck& check) { return check.reliability ? std::sqrt(*check.reliability) : 1.0; }
+
 Order order_of(const ReportCheck& check, const MapCheck& map) {
   // Older reports do not say how many were compared.
   if (map.compared > 0 && map.compared < kFewestForOrder) return Order::kFewTokens;
   if (!map.rank_correlation) return Order::kUnknown;
   if (check.reliability && *check.reliability < kLeastReliability) return Order::kUnreliable;
-  const double ceiling = check.reliability ? std::sqrt(*check.reliability) : 1.0;
-  const double relative = *map.rank_correlation / ceiling;
+  const double relative = *map.rank_correlation / ceiling_of(check);
   if (relative >= figures::kStrongAgreement) return Order::kStrong;
   if (relative >= figures::kWeakAgreement) return Order::kWeak;
   return relative <= -figures::kWeakAgreement ? Order::kOpposite : Order::kNone;
 }
 
-Verdict verdict_of(const ReportCheck& check, const MapCheck& map) { return {top_of(check, map), order_of(check, map)}; }
+std::string why_not_judged(const Report& report, const MapCheck& map, std::size_t output_token) {
+  return map.layer ? why_nothing_ranked(report, map.method, output_token, {*map.layer}) : "";
+}
+
+// The token that the map ranks first, if nothing fits in its place, so that the check knows nothing of it.
+std::optional<std::size_t> unchecked_first(const Report& report, const ReportCheck& check, const MapCheck& map,
+                                           std::size_t output_token) {
+  if (check.irreplaceable == 0 || !map.layer) return std::nullopt;
+  const std::vector<std::size_t>& layers = *method_values(report, map.method).layers;
+  const auto place = static_cast<std::size_t>(std::ranges::find(layers, *map.layer) - layers.begin());
+  if (place == layers.size()) return std::nullopt;
+  // What stands at a mask is predicted, and never compared.
+  const auto is_mask = [&](std::size_t token) {
+    return std::ranges::any_of(
+        report.predictions, [&](const ReportPrediction& one) { return one.kind == "masked" && one.position == token; });
+  };
+  for (const RankedToken& ranked : rank_input_tokens(report, map.method, output_token, {place})) {
+    if (ranked.special || ranked.sink || is_mask(ranked.token)) continue;
+    return check.find(ranked.token) == nullptr ? std::optional(ranked.token) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Verdict verdict_of(const Report& report, const ReportCheck& check, const MapCheck& map, std::size_t output_token) {
+  if (!why_not_judged(report, map, output_token).empty()) return {Top::kNothingRanked, Order::kNothingRanked};
+  const Verdict verdict = {top_of(check, map), order_of(check, map)};
+  const bool is_sure = verdict.top != Top::kRight || !unchecked_first(report, check, map, output_token);
+  return {is_sure ? verdict.top : Top::kUnsure, verdict.order};
+}
 
 const char* level_of(Top top) {
   switch (top) {
@@ -61,6 +91,7 @@ const char* level_of(Top top) {
     case Top::kWrong:
       return "none";
     case Top::kUnknown:
+    case Top::kNothingRanked:
       break;
   }
   return "unknown";
@@ -78,6 +109,7 @@ const char* level_of(Order order) {
     case Order::kFewTokens:
     case Order::kUnreliable:
     case Order::kUnknown:
+    case Order::kNothingRanked:
       break;
   }
   return "unknown";
@@ -108,15 +140,17 @@ std::string order_words(const MapCheck& map, Order order) {
     case Order::kStrong:
       return with_number("agrees");
     case Order::kWeak:
-      return with_number("agrees in part");
+      return with_number("partly agrees");
     case Order::kNone:
       return with_number("differs");
     case Order::kOpposite:
       return with_number("opposite");
     case Order::kFewTokens:
-      return "few tokens";
+      return "too few to judge";
     case Order::kUnreliable:
       return "unreliable";
+    case Order::kNothingRanked:
+      return "not judged";
     case Order::kUnknown:
       break;
   }
@@ -125,39 +159,44 @@ std::string order_words(const MapCheck& map, Order order) {
 
 const char* unit_of(const Report& report) { return report.input.image ? "patch" : "token"; }
 
+const char* units_of(const Report& report) { return report.input.image ? "patches" : "tokens"; }
+
 // "1 token", "3 patches"
 std::string count_of(const Report& report, std::size_t count) {
-  const char* const many = report.input.image ? "patches" : "tokens";
-  return fmt::format("{} {}", count, count == 1 ? unit_of(report) : many);
+  return fmt::format("{} {}", count, count == 1 ? unit_of(report) : units_of(report));
 }
 
-std::string name_of(const Report& report, std::size_t token) { return clean_line(display_text(report.input, token)); }
+// How many of the tokens that count were checked: "each token", "12 of 40 tokens".
+std::string who_was_checked(const Report& report, const ReportCheck& check) {
+  const std::size_t others = check.left_out + check.irreplaceable;
+  const std::size_t checked = check.tokens.size();
+  if (others == 0) return fmt::format("each {} was", unit_of(report));
+  return fmt::format("{} of {} {}", checked, count_of(report, checked + others), checked == 1 ? "was" : "were");
+}
+
+// "; nothing fits in place of the other 2", or "" if all others were left out to save time.
+std::string irreplaceable_words(const ReportCheck& check) {
+  if (check.irreplaceable == 0) return "";
+  const std::string others = check.irreplaceable == 1 ? "other one" : fmt::format("other {}", check.irreplaceable);
+  return check.left_out == 0 ? fmt::format("; nothing fits in place of the {}", others)
+                             : fmt::format("; nothing fits in place of {} of the others", check.irreplaceable);
+}
 
 std::string how_checked(const Report& report, const ReportCheck& check) {
-  std::string whom = fmt::format("each {}", unit_of(report));
-  if (check.left_out > 0) {
-    whom = fmt::format("{} of {}", check.tokens.size(), count_of(report, check.tokens.size() + check.left_out));
-  }
-  const std::string verb = check.left_out > 0 && check.tokens.size() != 1 ? "were" : "was";
-  if (!check.blank.empty()) return fmt::format("{} {} blanked ({})", whom, verb, clean_line(check.blank));
+  const std::string whom = who_was_checked(report, check);
+  if (!check.blank.empty()) return fmt::format("{} blanked ({})", whom, clean_line(check.blank));
   std::size_t most = 0;
   std::size_t least = check.tokens.empty() ? 0 : check.tokens.front().replacements.size();
   for (const CheckedToken& one : check.tokens) {
     most = std::max(most, one.replacements.size());
     least = std::min(least, one.replacements.size());
   }
-  if (most == 0) return fmt::format("{} {} blanked", whom, verb);
+  if (most == 0) return fmt::format("{} blanked", whom);
   const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
-  return fmt::format("{} {} replaced by {} others", whom, verb, count);
+  return fmt::format("{} replaced by {} {}{}", whom, count, most == 1 ? "other" : "others", irreplaceable_words(check));
 }
 
-// By falling drop.
-std::vector<CheckedToken> by_drop(const ReportCheck& check) {
-  std::vector<CheckedToken> sorted = check.tokens;
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const CheckedToken& a, const CheckedToken& b) { return a.drop > b.drop; });
-  return sorted;
-}
+const char* verb_of(const CheckedToken& token) { return token.drop > 0.0 ? "falls" : "rises"; }
 
 // A fall or a rise, and its standard error if known.
 std::string size_of(const CheckedToken& token) {
@@ -171,18 +210,75 @@ std::string title_of(const Report& report, const MapCheck& map) {
 }
 
 std::string top_words(const Report& report, const MapCheck& map, Top top) {
-  const std::string other = map.decisive_token ? name_of(report, *map.decisive_token) : "";
+  const std::string other = map.decisive_token ? quoted_token(report, *map.decisive_token) : "";
   switch (top) {
     case Top::kRight:
       return "right";
     case Top::kUnsure:
-      return fmt::format("maybe \u201c{}\u201d", other);
+      return fmt::format("maybe {}", other);
     case Top::kWrong:
-      return fmt::format("\u201c{}\u201d decides", other);
+      return fmt::format("{} decides", other);
+    case Top::kNothingRanked:
+      return "not judged";
     case Top::kUnknown:
       break;
   }
   return "";
+}
+
+CheckRow row_of(const Report& report, const ReportCheck& check, const MapCheck& map) {
+  const Verdict verdict = verdict_of(report, check, map, report.output_token);
+  const CheckedToken* const first = check.find(map.first_token);
+  CheckRow row{.map = title_of(report, map),
+               .token = numbered_token(report, map.first_token),
+               .quoted = quoted_token(report, map.first_token),
+               .verb = "",
+               .size = "",
+               .top = top_words(report, map, verdict.top),
+               .order = order_words(map, verdict.order)};
+  if (first == nullptr) return row;
+  row.verb = first->drop == 0.0 ? "stays" : verb_of(*first);
+  if (first->drop != 0.0) row.size = amount(std::abs(first->drop));
+  return row;
+}
+
+// The correlations from which the order agrees, as far as orders are judged here.
+std::string order_key(const Report& report, const ReportCheck& check) {
+  const auto has_few = [](const MapCheck& map) { return map.compared > 0 && map.compared < kFewestForOrder; };
+  const std::string few = fmt::format("not judged with fewer than {} {}", kFewestForOrder, units_of(report));
+  if (std::all_of(check.maps.begin(), check.maps.end(), has_few)) return fmt::format("The order is {}.", few);
+  if (check.reliability && *check.reliability < kLeastReliability) {
+    return fmt::format("The order is not judged, because the check\u2019s own reliability is {:.2f}, below {}.",
+                       *check.reliability, kLeastReliability);
+  }
+  const double ceiling = ceiling_of(check);
+  std::string text =
+      fmt::format("The order agrees with the check from a rank correlation of {:.2f}, and partly from {:.2f}",
+                  figures::kStrongAgreement * ceiling, figures::kWeakAgreement * ceiling);
+  if (check.reliability) {
+    text +=
+        fmt::format(" (the check\u2019s own reliability, {:.2f}, allows at most {:.2f})", *check.reliability, ceiling);
+  }
+  if (std::any_of(check.maps.begin(), check.maps.end(), has_few)) text += fmt::format("; it is {}", few);
+  return text + '.';
+}
+
+// How the verdicts are reached, in sentences.
+std::string key_words(const Report& report, const ReportCheck& check) {
+  const char* const unit = unit_of(report);
+  std::string text = fmt::format(
+      "A map\u2019s top {} is right if the {} falls at least half as far without it as without any other; otherwise "
+      "the "
+      "{} that decides is named. ",
+      unit, clean_line(check.quantity), unit);
+  text += order_key(report, check);
+  const auto ranks_nothing = [&](const MapCheck& map) {
+    return !why_not_judged(report, map, report.output_token).empty();
+  };
+  if (std::any_of(check.maps.begin(), check.maps.end(), ranks_nothing)) {
+    text += " A map is not judged where an attention sink holds nearly all of it, or where all of its values are 0.";
+  }
+  return text;
 }
 
 }  // namespace
@@ -192,36 +288,17 @@ CheckWords check_words(const Report& report) {
   if (!report.check || report.check->maps.empty() || report.check->tokens.empty()) return words;
   const ReportCheck& check = *report.check;
   words.summary = fmt::format("Check: {}.", how_checked(report, check));
-  words.key = fmt::format(
-      "top {0}: \u201cright\u201d from half of the largest fall, else the {0} that decides. Order: "
-      "\u201cagrees\u201d from a rank correlation with the falls of {1}, \u201cagrees in part\u201d from {2}",
-      unit_of(report), figures::kStrongAgreement, figures::kWeakAgreement);
-  if (check.reliability) {
-    words.key += fmt::format(", of the most that the check's reliability ({:.2f}) allows", *check.reliability);
-  }
-  const auto has_few = [](const MapCheck& map) { return map.compared > 0 && map.compared < kFewestForOrder; };
-  if (std::any_of(check.maps.begin(), check.maps.end(), has_few)) {
-    words.key += fmt::format("; not judged with fewer than {}", kFewestForOrder);
-  }
-  for (const MapCheck& map : check.maps) {
-    const Verdict verdict = verdict_of(check, map);
-    const CheckedToken* const first = check.find(map.first_token);
-    words.rows.push_back({.map = title_of(report, map),
-                          .token = name_of(report, map.first_token),
-                          .drop = first == nullptr ? "" : with_minus_signs(amount(first->drop)),
-                          .top = top_words(report, map, verdict.top),
-                          .order = order_words(map, verdict.order)});
-  }
+  words.key = key_words(report, check);
+  for (const MapCheck& map : check.maps) words.rows.push_back(row_of(report, check, map));
   return words;
 }
 
-MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map) {
-  const Verdict verdict = verdict_of(check, map);
+MapWords map_words(const Report& report, const ReportCheck& check, const MapCheck& map, std::size_t output_token) {
+  const Verdict verdict = verdict_of(report, check, map, output_token);
   const CheckedToken* const first = check.find(map.first_token);
   const CheckedToken* const largest = map.decisive_token ? check.find(*map.decisive_token) : nullptr;
   const auto name = [&](std::size_t token) {
-    const std::string label = name_of(report, token);
-    return report.input.image ? "the patch in " + label : "\u201c" + label + "\u201d";
+    return report.input.image ? "the patch in " + numbered_token(report, token) : quoted_token(report, token);
   };
   const char* const unit = unit_of(report);
   const std::string quantity = clean_line(check.quantity);
@@ -230,9 +307,9 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
     const std::string after = with_minus_signs(amount(check.value - token.drop));
     if (token.drop == 0.0) return "stays at " + before;
     // A value so large, or a change so small, that its digits hide the change.
-    if (after == before) return fmt::format("{}{} by {}", token.drop > 0.0 ? "falls" : "rises", from, size_of(token));
+    if (after == before) return fmt::format("{}{} by {}", verb_of(token), from, size_of(token));
     const std::string error = token.spread > 0.0 ? fmt::format(" \u00b1 {:.2g}", token.spread) : "";
-    return fmt::format("{}{} to {}{}", token.drop > 0.0 ? "falls" : "rises", from, after, error);
+    return fmt::format("{}{} to {}{}", verb_of(token), from, after, error);
   };
   // "without “key”, the logit difference falls from 6.75 to 4.95 ± 1.7", and then "without “to”, it falls to 5.5 ± 1"
   const auto first_change = [&](const char* without, const CheckedToken& token) {
@@ -259,6 +336,11 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       words.effect = fmt::format("Another {} decides: {}; without {}, which this map ranks first, {}", unit,
                                  first_change("without", *largest), name(map.first_token), other_change(*first));
       break;
+    case Top::kNothingRanked:
+      words.ranks_nothing = true;
+      words.effect =
+          fmt::format("This map ranks nothing, so it is not judged: {}.", why_not_judged(report, map, output_token));
+      return words;
     case Top::kUnknown:
       if (largest == nullptr) {  // an older report
         words.effect = first == nullptr ? "" : first_change("Without", *first);
@@ -269,24 +351,32 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       break;
   }
   words.effect += '.';
+  if (const auto unchecked = unchecked_first(report, check, map, output_token); unchecked && first != nullptr) {
+    words.effect += fmt::format(" The map ranks {} above {}; nothing fits in its place, so it was not checked.",
+                                name(*unchecked), name(first->token));
+  }
   const double rank = map.rank_correlation.value_or(0.0);
   const std::string number = with_minus_signs(fmt::format("{:.2f}", rank));
   switch (verdict.order) {
     case Order::kStrong:
-      words.order = fmt::format("The whole order agrees with the check (rank correlation {}).", number);
+      words.order =
+          fmt::format("The order of the {} agrees with the check (rank correlation {}).", units_of(report), number);
       break;
     case Order::kWeak:
-      words.order = fmt::format("The whole order agrees with the check in part (rank correlation {}).", number);
+      words.order = fmt::format("The order of the {} partly agrees with the check (rank correlation {}).",
+                                units_of(report), number);
       break;
     case Order::kNone:
-      words.order =
-          fmt::format("Don\u2019t rely on the order of the others (rank correlation with the check {}).", number);
+      words.order = fmt::format("Don\u2019t rely on the order of the other {} (rank correlation with the check {}).",
+                                units_of(report), number);
       break;
     case Order::kOpposite:
-      words.order = fmt::format("The order is nearly opposite to the check\u2019s (rank correlation {}).", number);
+      words.order = fmt::format("The order of the {} is nearly the opposite of the check\u2019s (rank correlation {}).",
+                                units_of(report), number);
       break;
     case Order::kFewTokens:
-      words.order = fmt::format("With {}, the order is not judged.", count_of(report, map.compared));
+      words.order = fmt::format("The order is not judged: {} {} too few.", count_of(report, map.compared),
+                                map.compared == 1 ? "is" : "are");
       break;
     case Order::kUnreliable:
       words.order =
@@ -294,15 +384,22 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
                       check.reliability.value_or(0.0));
       break;
     case Order::kUnknown:
-      words.order = "How the whole order compares with the check is not known.";
+      words.order = "How the order compares with the check is not known.";
+      break;
+    case Order::kNothingRanked:
       break;
   }
   return words;
 }
 
 std::string sentence_of(const CheckRow& row) {
-  return fmt::format("By {}, \u201c{}\u201d ranks first (falls by {}{}); order: {}.", row.map, row.token, row.drop,
-                     row.top.empty() ? "" : "; " + row.top, row.order);
+  std::vector<std::string> facts;
+  if (!row.verb.empty()) {
+    facts.push_back("without it: " + row.verb + (row.size.empty() ? "" : " by " + row.size));
+  }
+  if (!row.top.empty()) facts.push_back(row.top);
+  const std::string known = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, "; "));
+  return fmt::format("By {}, {} ranks first{}; order: {}.", row.map, row.quoted, known, row.order);
 }
 
 std::string drops_title(const Report& report, const ReportCheck& check) {
@@ -312,14 +409,23 @@ std::string drops_title(const Report& report, const ReportCheck& check) {
 
 std::string drops_line(const Report& report, const ReportCheck& check) {
   constexpr std::size_t kMost = 8;
-  std::vector<std::string> shown;
-  for (const CheckedToken& one : by_drop(check)) {
-    if (shown.size() == kMost) break;
-    shown.push_back(fmt::format("\u201c{}\u201d {}", name_of(report, one.token), with_minus_signs(amount(one.drop))));
+  std::vector<CheckedToken> sorted = check.tokens;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const CheckedToken& a, const CheckedToken& b) {
+    const bool a_rises = a.drop < 0.0;
+    return a_rises != (b.drop < 0.0) ? !a_rises : std::abs(a.drop) > std::abs(b.drop);
+  });
+  if (sorted.size() > kMost) sorted.resize(kMost);
+  std::vector<std::string> falls;
+  std::vector<std::string> rises;
+  for (const CheckedToken& one : sorted) {
+    (one.drop < 0.0 ? rises : falls)
+        .push_back(fmt::format("{} {}", quoted_token(report, one.token), amount(std::abs(one.drop))));
   }
-  return fmt::format("Without each {}, the {} ({}) falls by: {}{}", unit_of(report), clean_line(check.quantity),
-                     with_minus_signs(amount(check.value)), fmt::join(shown, ", "),
-                     check.tokens.size() > kMost ? ", ..." : ".");
+  std::string text = fmt::format("Without each {}, the {} ({})", unit_of(report), clean_line(check.quantity),
+                                 with_minus_signs(amount(check.value)));
+  if (!falls.empty()) text += fmt::format(" falls by: {}", fmt::join(falls, ", "));
+  if (!rises.empty()) text += fmt::format("{} rises by: {}", falls.empty() ? "" : "; it", fmt::join(rises, ", "));
+  return text + (check.tokens.size() > kMost ? ", ..." : ".");
 }
 
 }  // namespace attnflow::internal

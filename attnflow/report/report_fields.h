@@ -120,6 +120,7 @@ void fields(auto& visit, Either<ReportCheck> auto& check) {
   visit("blank", check.blank);
   visit("reliability", check.reliability);
   visit("left_out", check.left_out);
+  visit("irreplaceable", check.irreplaceable);
   visit.required("tokens", check.tokens);
   visit.required("maps", check.maps);
 }

@@ -293,10 +293,10 @@ TEST(GenerationTable, SmallGeneration) {
             "tiny.gguf (llama, 2 layers, 3 heads, causal), 5 prompt tokens, 3 generated\n"
             "Prompt tokens that each generated token depends on most, by rollout, mean over layers 1 to 2. The\n"
             "  column \"prompt\" holds the prompt's share; the rest falls on generated tokens.\n"
-            "  token prob. prompt  depends most on\n"
-            "0 hot     62%    75%  is 0.251, sun 0.150, The 0.101\n"
-            "1 .       25%    80%  is 0.261, sun 0.161, The 0.111\n"
-            "2 </s>    88%    85%  is 0.271, sun 0.170, The 0.121\n"
+            "  token  prob. prompt  depends most on\n"
+            "0 \u201chot\u201d    62%    75%  \u201cis\u201d 0.251, \u201csun\u201d 0.150, \u201cThe\u201d 0.101\n"
+            "1 \u201c.\u201d      25%    80%  \u201cis\u201d 0.261, \u201csun\u201d 0.161, \u201cThe\u201d 0.111\n"
+            "2 \u201c</s>\u201d   88%    85%  \u201cis\u201d 0.271, \u201csun\u201d 0.170, \u201cThe\u201d 0.121\n"
             "Excluded from the rankings: punctuation (1), tokens 0, 3 (2); they hold 34% of the prompt's share.\n"
             "Note: A note.\n");
 }
@@ -332,8 +332,8 @@ TEST(GenerationTable, WithoutRolloutTheFirstMethodCounts) {
   report.rollout = report.raw = {};
   const std::string table = terminal_table(report);
   test::expect_parts(table, {"by flow, layer 2."});
-  test::expect_no_parts(table, {"\n0 hot"});  // flow was computed for token 1 only
-  test::expect_parts(table, {"\n1 .       25%  is"});
+  test::expect_no_parts(table, {"\n0 \u201chot"});  // flow was computed for token 1 only
+  test::expect_parts(table, {"\n1 \u201c.\u201d     25%  \u201cis"});
   report.flow = {};
   test::expect_parts(terminal_table(report), {"5 prompt tokens, 3 generated"});
 }
@@ -341,11 +341,12 @@ TEST(GenerationTable, WithoutRolloutTheFirstMethodCounts) {
 TEST(GenerationTable, Markdown) {
   const std::string table = markdown_table(small_generation());
   test::expect_parts(
-      table, {"\n> The sun, is **hot.**\n", "| | token | probability | share of the prompt | depends most on |\n",
-              "| 1 | . | 0.250 | 0.802 | is 0.261, sun 0.161, The 0.111 |\n"});
+      table,
+      {"\n> The sun, is **hot.**\n", "| | token | probability | share of the prompt | depends most on |\n",
+       "| 1 | \u201c.\u201d | 0.250 | 0.802 | \u201cis\u201d 0.261, \u201csun\u201d 0.161, \u201cThe\u201d 0.111 |\n"});
   Report flow = small_generation();
   flow.rollout = flow.raw = {};
-  test::expect_parts(markdown_table(flow), {"| 1 | . | 0.250 | is 0.065,"});
+  test::expect_parts(markdown_table(flow), {"| 1 | \u201c.\u201d | 0.250 | \u201cis\u201d 0.065,"});
   for (const std::string& line : lines_of(markdown_table(hostile_generation()))) {
     for (std::size_t at = line.find('<'); at != std::string::npos; at = line.find('<', at + 1)) {
       EXPECT_TRUE(at > 0 && line[at - 1] == '\\') << line;

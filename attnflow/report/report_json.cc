@@ -131,13 +131,14 @@ class ArrayWriter {
   bool first_ = true;
 };
 
-Json check_json(const Report& report, const ReportCheck& check, bool replacements) {
+// `check` is of what `output_token` explains.
+Json check_json(const Report& report, const ReportCheck& check, std::size_t output_token, bool replacements) {
   Json json = json_of(check);
   if (!replacements) {
     for (Json& token : json["tokens"]) token.erase("replacements");
   }
   for (std::size_t m = 0; m < check.maps.size(); ++m) {
-    const internal::MapWords words = internal::map_words(report, check, check.maps[m]);
+    const internal::MapWords words = internal::map_words(report, check, check.maps[m], output_token);
     json["maps"][m].update({{"level", words.level},
                             {"top_level", words.top_level},
                             {"order_level", words.order_level},
@@ -169,7 +170,8 @@ Json generation_json(const Report& report, bool replacements) {
     if (const std::string shown = generated_text(generation, t); shown != own) {
       json["tokens"][t]["shown"] = valid_utf8(shown);
     }
-    if (token.check) json["tokens"][t]["check"] = check_json(report, *token.check, replacements);
+    const std::size_t output = report.input.tokens.size() + t - 1;
+    if (token.check) json["tokens"][t]["check"] = check_json(report, *token.check, output, replacements);
   }
   return json;
 }
@@ -205,7 +207,7 @@ std::string internal::report_head(const Report& report, const HeadOptions& optio
     field("flow_gap_max", largest);
   }
   if (!report.scores.empty()) field("scores", scores_json(report));
-  if (report.check) field("check", check_json(report, *report.check, options.replacements));
+  if (report.check) field("check", check_json(report, *report.check, report.output_token, options.replacements));
   if (report.curve) field("curve", json_of(*report.curve));
   if (!report.certificates.empty()) field("certificates", json_of(report.certificates));
   if (!report.referents.empty()) field("referents", json_of(report.referents));

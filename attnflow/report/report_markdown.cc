@@ -91,11 +91,12 @@ void append_check(std::string& out, const Report& report) {
   if (words.rows.empty()) return;
   TextTable table{{{"map", Align::kLeft},
                    {"ranks first", Align::kLeft},
-                   {"falls by"},
+                   {"without it", Align::kLeft},
                    {"top token", Align::kLeft},
                    {"order", Align::kLeft}}};
   for (const internal::CheckRow& row : words.rows) {
-    table.rows.push_back({row.map, row.token, row.drop, row.top, row.order});
+    const std::string change = row.size.empty() ? row.verb : row.verb + " by " + row.size;
+    table.rows.push_back({row.map, row.token, change, row.top, row.order});
   }
   out += "\n## " + markdown_escaped(words.summary) + "\n\n" + internal::markdown_text(table) + "\n" +
          markdown_escaped(words.key) + "\n";

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attnflow/base/figures.h"
 #include "attnflow/unicode/display_width.h"
 #include "attnflow/words/lists.h"
 #include "attnflow/words/numbers.h"
@@ -17,13 +18,31 @@ namespace {
 
 constexpr std::size_t kShownChoices = 5;
 
-std::string choice_list(const std::vector<ReportChoice>& choices, std::size_t count) {
+// "“Paris” 76.5%, “the” 6.8%"; names of classes need no quotes.
+std::string choice_list(const ReportPrediction& prediction, const std::vector<ReportChoice>& choices,
+                        std::size_t count) {
+  const bool of_class = prediction.kind == "classification" || prediction.kind == "token-class";
   std::string text;
   for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
     if (i != 0) text += ", ";
-    text += clean_line(choices[i].label) + " " + internal::probability_percent(choices[i].probability);
+    text += of_class ? clean_line(choices[i].label) : quoted_name(choices[i].label);
+    text += " " + internal::probability_percent(choices[i].probability);
   }
   return text;
+}
+
+// How often the text had the token's name up to it.
+std::size_t occurrence_of(const Report& report, std::size_t token, const std::string& name) {
+  std::size_t count = 1;
+  for (std::size_t j = 0; j < token; ++j) count += display_text(report.input, j) == name ? 1 : 0;
+  return count;
+}
+
+template <typename Naming>
+std::string numbered(const Report& report, std::size_t token, const Naming& naming) {
+  const std::string text = display_text(report.input, token);
+  const std::size_t occurrence = occurrence_of(report, token, text);
+  return naming(text) + (occurrence > 1 ? fmt::format(" ({})", occurrence) : "");
 }
 
 std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::size_t count) {
@@ -34,6 +53,16 @@ std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::siz
 }
 
 }  // namespace
+
+std::string numbered_token(const Report& report, std::size_t token) { return numbered(report, token, clean_line); }
+
+std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells) {
+  return numbered(report, token, [&](const std::string& text) { return quoted_name(text, most_cells); });
+}
+
+std::string quoted_name(const std::string& name, std::size_t most_cells) {
+  return "\u201c" + shorten(clean_line(name), most_cells, "\u2026") + "\u201d";
+}
 
 std::vector<std::size_t> usual_layers(const Report& report, std::size_t count) {
   if (report.settings.mixing == Mixing::kAttention) return all_or({}, count);
@@ -96,6 +125,28 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
     return values.front() > kFarAbove * (rest < end ? std::max(0.0, *std::max_element(rest, end)) : 0.0);
   };
   return takes_most(method) || takes_most(Method::kRaw) || takes_most(Method::kRollout);
+}
+
+bool sink_holds_all(const std::vector<double>& values) {
+  return std::all_of(values.begin() + 1, values.end(),
+                     [](double value) { return std::abs(value) < internal::figures::kLeastBesideSink; });
+}
+
+std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
+                               const std::vector<std::size_t>& layers) {
+  const MethodValues rows = method_values(report, method);
+  const auto row = row_index(*rows.output_tokens, output_token);
+  if (rows.values->empty() || !row) return "";
+  std::vector<std::size_t> places;
+  for (const std::size_t layer : layers) {
+    const auto place = std::ranges::find(*rows.layers, layer);
+    if (place == rows.layers->end()) return "";
+    places.push_back(static_cast<std::size_t>(place - rows.layers->begin()));
+  }
+  const std::vector<double> values = mean_over_layers(*rows.values, *row, places);
+  if (std::ranges::all_of(values, [](double value) { return value == 0.0; })) return "all of its values are 0";
+  if (!sets_first_aside(report, method, output_token, layers) || !sink_holds_all(values)) return "";
+  return fmt::format("{}, an attention sink, holds nearly all of it", quoted_token(report, 0));
 }
 
 std::vector<RankedToken> rank_input_tokens(const Report& report, Method method, std::size_t output_token,
@@ -444,11 +495,13 @@ std::vector<std::string> prediction_lines(const Report& report) {
     } else if (prediction.position) {
       title = fmt::format("Prediction for the mask at position {}", *prediction.position);
     }
-    if (!prediction.choices.empty()) lines.push_back(title + ": " + choice_list(prediction.choices, kShownChoices));
+    if (!prediction.choices.empty()) {
+      lines.push_back(title + ": " + choice_list(prediction, prediction.choices, kShownChoices));
+    }
     if (!prediction.candidates.empty()) {
       lines.push_back((prediction.position && !next ? fmt::format("Candidates at position {}: ", *prediction.position)
                                                     : std::string("Candidates: ")) +
-                      choice_list(prediction.candidates, prediction.candidates.size()));
+                      choice_list(prediction, prediction.candidates, prediction.candidates.size()));
     }
   }
   return lines;

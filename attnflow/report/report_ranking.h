@@ -21,6 +21,14 @@ struct RankedToken {
   std::uint8_t degenerate = 0;  // flow: 1 the first layer's column, 2 the top row
 };
 
+// A token's name on one line. One that the text has more than once is numbered from its second occurrence on: "the",
+// "the (2)". A patch is named by its place, "row 3, column 5".
+std::string numbered_token(const Report& report, std::size_t token);
+// The same within a sentence, cut if it is longer than `most_cells`: “the” (2).
+std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells = 48);
+// Any other name within a sentence: on one line, cut, in “ ”.
+std::string quoted_name(const std::string& name, std::size_t most_cells = 48);
+
 // Positions, among `count` layers, that a generation shows by default: the last, which defines the method; for
 // attention, whose rollout ends on the first token there, the mean over all (docs/generation.md).
 std::vector<std::size_t> usual_layers(const Report& report, std::size_t count);
@@ -54,6 +62,15 @@ bool carries_nothing(const Report& report, std::size_t output_token, std::size_t
 // "The output token carries no relevance in favor of the prediction at layer 3: there is nothing to rank.", as on the
 // page.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
+
+// Whether an attention sink, the first of one value per input token, leaves so little to every other that their order
+// means nothing.
+bool sink_holds_all(const std::vector<double>& values);
+
+// Why the order of a map's values for an output token, averaged over `layers` (numbers), means nothing: "all of its
+// values are 0", "“The”, an attention sink, holds nearly all of it"; "" if it means something, or the map is not held.
+std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
+                               const std::vector<std::size_t>& layers);
 
 enum class TableLayers {
   kLast,

@@ -78,10 +78,12 @@ struct ReportCheck {
   std::string blank = {};                  // replaced the tokens, if not others
   std::optional<double> reliability = {};  // of the drops, in [0, 1]: split halves of the replacements
   std::size_t left_out = 0;                // tokens that were not checked, to save time
+  std::size_t irreplaceable = 0;           // tokens that nothing fit in place of
   std::vector<CheckedToken> tokens = {};   // by position
   std::vector<MapCheck> maps = {};         // in the order of settings.methods
 
   const CheckedToken* find(std::size_t token) const;
+  bool has_rises() const;  // without some token the value rises
 };
 
 // The probability of a picture's explained class while its patches are removed in the order of a map, and while they

@@ -41,6 +41,7 @@ Report scored_report() {
       .value = 3.2,
       .reliability = 0.81,
       .left_out = 1,
+      .irreplaceable = 2,
       .tokens = {{.token = 1, .drop = 5.2, .spread = 0.25, .replacements = {{"A", 0.5, -2.5}, {"This", 0.25, -1.0}}},
                  {.token = 2, .drop = 4.3, .spread = 0.5, .replacements = {{"dogs", 0.75, -1.1}}}},
       .maps = {{.method = Method::kRollout,
@@ -73,7 +74,7 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
   }
   ASSERT_TRUE(read.check.has_value());
   const auto whole = [](const ReportCheck& a) {
-    return std::tie(a.quantity, a.value, a.blank, a.reliability, a.left_out);
+    return std::tie(a.quantity, a.value, a.blank, a.reliability, a.left_out, a.irreplaceable);
   };
   EXPECT_EQ(whole(*read.check), whole(*written.check));
   const auto same_replacement = [](const TriedReplacement& a, const TriedReplacement& b) {
@@ -201,7 +202,8 @@ TEST(ReportScores, OfAGenerationAreCsvRowsAndATable) {
   EXPECT_EQ(row.back(), "-1");
   EXPECT_EQ(rows[1].back(), "");
   const std::string table = terminal_table(report);
-  test::expect_parts(table, {"against it), by\n  attnlrp.", " is 2.500, sun 1.500, The -0.500"});
+  test::expect_parts(
+      table, {"against it), by\n  attnlrp.", " \u201cis\u201d 2.500, \u201csun\u201d 1.500, \u201cThe\u201d -0.500"});
 }
 
 TEST(ReportScores, CsvHasTheDropsOfTheExplainedToken) {
@@ -312,28 +314,29 @@ TEST(Scores, ADocumentHasTheWordsOfEachMap) {
   EXPECT_EQ(said("effect"),
             "The top-ranked token is right: without \u201ccats\u201d, the logit difference falls from 3.20 to "
             "\u22121.10 \u00b1 0.5; without \u201cThe\u201d, it falls to \u22122.00 \u00b1 0.25.");
-  EXPECT_EQ(said("order"), "The whole order agrees with the check (rank correlation 0.70).");
+  EXPECT_EQ(said("order"), "The order of the tokens agrees with the check (rank correlation 0.70).");
   // The check allows a correlation of 0.9: 0.5 of it is 0.45.
   map.rank_correlation = 0.53;
-  EXPECT_EQ(said("order"), "The whole order agrees with the check in part (rank correlation 0.53).");
+  EXPECT_EQ(said("order"), "The order of the tokens partly agrees with the check (rank correlation 0.53).");
   EXPECT_EQ(said("level"), "weak");
   EXPECT_EQ(said("top_level"), "strong");
   EXPECT_EQ(said("order_level"), "weak");
   map.rank_correlation = 0.55;
   EXPECT_EQ(said("level"), "strong");
   map.rank_correlation = 0.2;
-  EXPECT_EQ(said("order"), "Don\u2019t rely on the order of the others (rank correlation with the check 0.20).");
+  EXPECT_EQ(said("order"), "Don\u2019t rely on the order of the other tokens (rank correlation with the check 0.20).");
   map.rank_correlation = -0.4;
-  EXPECT_EQ(said("order"), "The order is nearly opposite to the check\u2019s (rank correlation \u22120.40).");
+  EXPECT_EQ(said("order"),
+            "The order of the tokens is nearly the opposite of the check\u2019s (rank correlation \u22120.40).");
   map.compared = 5;
-  EXPECT_EQ(said("order"), "With 5 tokens, the order is not judged.");
+  EXPECT_EQ(said("order"), "The order is not judged: 5 tokens are too few.");
   EXPECT_EQ(said("order_level"), "unknown");
   EXPECT_EQ(said("level"), "strong");
   map.compared = 7;
   report.check->reliability = 0.2;
   EXPECT_EQ(said("order"), "The order is not judged: the check does not agree with itself here (reliability 0.20).");
   map.rank_correlation.reset();
-  EXPECT_EQ(said("order"), "How the whole order compares with the check is not known.");
+  EXPECT_EQ(said("order"), "How the order compares with the check is not known.");
 
   first.drop = 2.1;  // not half of 5.2, but perhaps within the spreads
   EXPECT_EQ(said("level"), "weak");
@@ -371,26 +374,46 @@ TEST(Scores, TheCheckIsATable) {
       terminal_table(report),
       {"\nWithout each token, the logit difference (3.20) falls by: \u201cThe\u201d 5.20, \u201ccats\u201d\n"
        "  4.30.\n",
-       "\nCheck: 2 of 3 tokens were replaced by 1 to 2 others.\n"
-       "                     ranks first  falls by  top token  order\n"
-       "rollout, layers 1-2  cats             4.30  right      agrees (0.70)\n"
-       "top token: \u201cright\u201d from half of the largest fall",
+       "\nCheck: 2 of 5 tokens were replaced by 1 to 2 others; nothing fits in place of 2\n  of the others.\n"
+       "                     ranks first  without it  top token  order\n"
+       "rollout, layers 1-2  cats         falls 4.30  right      agrees (0.70)\n"
+       "A map\u2019s top token is right if the logit difference falls at least half as far\n"
+       "  without it as without any other; otherwise the token that decides is named.\n"
+       "  The order agrees with the check from a rank correlation of 0.54, and partly\n"
+       "  from 0.27 (the check\u2019s own reliability, 0.81, allows at most 0.90)",
        "\nNote: Another.\n"});
 
   const std::string markdown = markdown_table(report);
-  test::expect_parts(markdown, {"\n## Check: 2 of 3 tokens were replaced by 1 to 2 others.\n\n| "
-                                "map | ranks first | falls by | top token | order |\n"
-                                "| --- | --- | ---: | --- | --- |\n"
-                                "| rollout, layers 1-2 | cats | 4.30 | right | agrees (0.70) |\n\ntop token: "});
+  test::expect_parts(
+      markdown,
+      {"\n## Check: 2 of 5 tokens were replaced by 1 to 2 others; nothing fits in place of 2 of the others.\n\n| "
+       "map | ranks first | without it | top token | order |\n"
+       "| --- | --- | --- | --- | --- |\n"
+       "| rollout, layers 1-2 | cats | falls by 4.30 | right | agrees (0.70) |\n\nA map\u2019s top token "});
 
   report.input.text = "The incomprehensibilities";
   report.input.tokens[2].end = 25;
-  test::expect_parts(terminal_table(report), {"rollout, layers 1-2  incomprehensibilities      4.30  right"});
+  test::expect_parts(terminal_table(report), {"rollout, layers 1-2  incomprehensibilities  falls 4.30  right"});
   test::expect_parts(terminal_table(report, {.width = 70}),
-                     {"rollout, layers 1-2  incomprehens\u2026      4.30  right"});
+                     {"rollout, layers 1-2  incomprehe\u2026  falls 4.30  right"});
   test::expect_parts(terminal_table(report, {.width = 50}), {"ranks first"});
   report.check->quantity = "logit\x1b]0;x\x07";  // from an untrusted document
   test::expect_no_parts(terminal_table(report), {"\x1b]"});
+
+  const auto key_has = [&](const char* words) {
+    const std::string key = internal::check_words(report).key;
+    EXPECT_NE(key.find(words), std::string::npos) << key;
+  };
+  report.check->reliability = 0.2;
+  key_has("The order is not judged, because the check\u2019s own reliability is 0.20, below 0.3.");
+  report.check->reliability.reset();
+  key_has("The order agrees with the check from a rank correlation of 0.60, and partly from 0.30.");
+  report.check->maps.front().compared = 5;
+  key_has("named. The order is not judged with fewer than 6 tokens.");
+  report.check->tokens[1].drop = -0.3;
+  EXPECT_EQ(internal::sentence_of(internal::check_words(report).rows[0]),
+            "By rollout, layers 1-2, \u201cincomprehensibilities\u201d ranks first (without it: rises by 0.300; "
+            "\u201cThe\u201d decides); order: too few to judge.");
 
   report.check.reset();
   EXPECT_TRUE(internal::check_words(report).rows.empty());

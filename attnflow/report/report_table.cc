@@ -118,15 +118,7 @@ class TableWriter {
 
   // A sentence with the marks of this terminal.
   std::string said(std::string text) const {
-    if (marks_.ellipsis != kAscii.ellipsis) return text;
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kPlain = {
-        {{"\u201c", "\""}, {"\u201d", "\""}, {"\u2019", "'"}, {"\u2212", "-"}, {"\u00b1", "+-"}, {"\u2026", "..."}}};
-    for (const auto& [mark, plain] : kPlain) {
-      for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += plain.size()) {
-        text.replace(at, mark.size(), plain);
-      }
-    }
-    return text;
+    return marks_.ellipsis == kAscii.ellipsis ? internal::with_ascii_marks(std::move(text)) : text;
   }
 
   void answer() {
@@ -156,7 +148,8 @@ class TableWriter {
       if (check != nullptr) paragraph(internal::drops_line(report_, *check));
       return;
     }
-    const std::string drops = check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "";
+    std::string drops = check != nullptr ? "; below it, " + internal::drops_title(report_, *check) : "";
+    if (check != nullptr && check->has_rises()) drops += " (below 0: it rises)";
     paragraph(row.title + sink_words(report_, row) + drops + ":", kDim);
     for (const std::string& line : *painted) out_ += line + "\n";
   }
@@ -170,17 +163,29 @@ class TableWriter {
     }
   }
 
+  // "falls 2.93"
+  static std::string change_of(const internal::CheckRow& row) {
+    return row.size.empty() ? row.verb : row.verb + " " + row.size;
+  }
+
   void check(const internal::CheckWords& words) {
     if (words.rows.empty()) return;
+    std::vector<internal::CheckRow> rows = words.rows;
+    for (internal::CheckRow& row : rows) {
+      row.top = said(row.top);
+      row.order = said(row.order);
+    }
     out_ += '\n';
     paragraph(words.summary);
     constexpr std::string_view kFirst = "ranks first";
-    constexpr std::string_view kFalls = "falls by";
+    constexpr std::string_view kWithout = "without it";
     std::size_t map = 0;
     std::size_t token = kFirst.size();
     std::size_t top = 0;
     std::size_t order = 0;
-    for (const internal::CheckRow& row : words.rows) {
+    std::size_t without = kWithout.size();
+    for (const internal::CheckRow& row : rows) {
+      without = std::max(without, change_of(row).size());
       map = std::max(map, row.map.size());
       token = std::max(token, std::min(display_width(row.token), kMaxToken));
       top = std::max(top, display_width(row.top));
@@ -188,19 +193,19 @@ class TableWriter {
     }
     top = std::max(top, std::string_view("top token").size());
     // In short lines the tokens shrink first; sentences finally replace the table.
-    const std::size_t others = map + kFalls.size() + top + order + 4 * kGap;
+    const std::size_t others = map + without + top + order + 4 * kGap;
     if (others + kFirst.size() > width_) {
-      for (const internal::CheckRow& row : words.rows) paragraph("- " + internal::sentence_of(row));
+      for (const internal::CheckRow& row : rows) paragraph("- " + internal::sentence_of(row));
       return;
     }
     token = std::min(token, width_ - others);
     const auto line = [&](const internal::CheckRow& row) {
       return internal::without_trailing_spaces(
-          fmt::format("{:<{}}  {}  {:>{}}  {}  {}", row.map, map, fit_to_cells(row.token, token, marks_.ellipsis),
-                      row.drop, kFalls.size(), fit_to_cells(row.top, top, marks_.ellipsis), row.order));
+          fmt::format("{:<{}}  {}  {:<{}}  {}  {}", row.map, map, fit_to_cells(row.token, token, marks_.ellipsis),
+                      change_of(row), without, fit_to_cells(row.top, top, marks_.ellipsis), row.order));
     };
-    out_ += styled(line({"", std::string(kFirst), std::string(kFalls), "top token", "order"}), kBold) + "\n";
-    for (const internal::CheckRow& row : words.rows) out_ += line(row) + "\n";
+    out_ += styled(line({"", std::string(kFirst), "", std::string(kWithout), "", "top token", "order"}), kBold) + "\n";
+    for (const internal::CheckRow& row : rows) out_ += line(row) + "\n";
     paragraph(words.key, kDim);
   }
 
@@ -270,7 +275,9 @@ class TableWriter {
         longest = std::max(longest, display_width(clean_line(display_text(report_.input, column.tokens[i].token))));
       }
     }
-    // Side by side if every method's smallest layout fits; spare room goes to tokens, then bars.
+    // Side by side if every method's smallest layout fits; spare room goes to tokens, then bars. The names of patches
+    // differ at their ends only.
+    if (report_.input.image) layout.token = std::min(longest, kMaxToken);
     const std::size_t gaps = kGap * (most - 1);
     const bool beside = layout.total() * most + gaps <= width_;
     const std::size_t available = beside ? (width_ - gaps) / most : width_;

@@ -1,5 +1,6 @@
 #include "attnflow/report/report_table.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -127,6 +128,21 @@ TEST(Words, Picture) {
   test::expect_parts(markdown_table(report), {"Image, 640 x 480 pixels"});
 }
 
+TEST(TerminalTable, NamesPatchesInFullAndOneMapBelowTheOtherWhereThatNeedsRoom) {
+  Report report = small_report();
+  report.input.image.emplace();
+  for (std::size_t j = 0; j < 4; ++j) {
+    InputToken& token = report.input.tokens[j];
+    token = {fmt::format("{},11", j), {}, {}, false, {}, 0};
+    token.role = "patch";
+  }
+  const std::string narrow = terminal_table(report, {.width = 80});
+  EXPECT_EQ(narrow.find("\u2026"), std::string::npos) << narrow;
+  test::expect_parts(narrow, {"\n\nraw, layer 2\n3 row 4, column 12 ", "\n\nrollout, layers 1-2\n3 row 4, column 12 "});
+  test::expect_parts(terminal_table(report, {.width = 120}),
+                     {"raw, layer 2 ", "rollout, layers 1-2 ", "flow, layers 1-2\n3 row 4, column 12 "});
+}
+
 TEST(Words, Settings) {
   Report report = small_report();
   EXPECT_EQ(model_line(report), "tiny (bert, 2 layers, 3 heads), 4 tokens");
@@ -182,11 +198,11 @@ TEST(Words, Predictions) {
                                 2,
                                 {{"a", 0.5}, {"b", 0.2}, {"c", 0.1}, {"d", 0.05}, {"e", 0.04}, {"f", 0.01}},
                                 {{"his", 0.0004}, {"her", 1e-9}}});
-  EXPECT_EQ(
-      prediction_lines(report),
-      (std::vector<std::string>{"Prediction: positive 98.2%, negative 1.8%",
-                                "Prediction for the mask at position 2: a 50.0%, b 20.0%, c 10.0%, d 5.0%, e 4.0%",
-                                "Candidates at position 2: his 0.04%, her <0.01%"}));
+  EXPECT_EQ(prediction_lines(report),
+            (std::vector<std::string>{"Prediction: positive 98.2%, negative 1.8%",
+                                      "Prediction for the mask at position 2: \u201ca\u201d 50.0%, \u201cb\u201d "
+                                      "20.0%, \u201cc\u201d 10.0%, \u201cd\u201d 5.0%, \u201ce\u201d 4.0%",
+                                      "Candidates at position 2: \u201chis\u201d 0.04%, \u201cher\u201d <0.01%"}));
 }
 
 TEST(TerminalTable, SmallReport) {

@@ -1,6 +1,9 @@
 #include "attnflow/words/wrap.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
 
 #include "attnflow/unicode/display_width.h"
 
@@ -17,6 +20,17 @@ void isolate(std::string& word) {
 }
 
 }  // namespace
+
+std::string with_ascii_marks(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMarks = {
+      {{"\u201c", "\""}, {"\u201d", "\""}, {"\u2019", "'"}, {"\u2212", "-"}, {"\u00b1", "+-"}, {"\u2026", "..."}}};
+  for (const auto& [mark, plain] : kMarks) {
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += plain.size()) {
+      text.replace(at, mark.size(), plain);
+    }
+  }
+  return text;
+}
 
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width, const WrapStyle& style) {
   std::vector<std::string> lines;

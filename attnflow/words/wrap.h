@@ -24,6 +24,9 @@ inline std::string without_trailing_spaces(std::string line) {
   return line;
 }
 
+// The same text with the quotes, minus signs and other marks that ASCII lacks spelled in it.
+std::string with_ascii_marks(std::string text);
+
 // Without indentation, each line with its end.
 std::string paragraph(std::string_view text, std::size_t width);
 

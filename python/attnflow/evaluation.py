@@ -34,7 +34,7 @@ class Evaluation(Tabular):
     @property
     def cells(self) -> list[dict[str, Any]]:
         """A method over a mixing at a layer ("mean": over all), with `mean`, its interval `low` to `high`, and `count`;
-        without a mixing, a score, or "random".
+        without a mixing, a score, or "chance".
         """
         cells: list[dict[str, Any]] = self.document["cells"]
         return cells
@@ -56,7 +56,7 @@ class Evaluation(Tabular):
 
     def __repr__(self) -> str:
         samples = self.document["samples"]
-        best = max((cell for cell in self.cells if cell["method"] != "random"), key=lambda cell: cell["mean"])
+        best = max((cell for cell in self.cells if cell["method"] != "chance"), key=lambda cell: cell["mean"])
         name = best["method"] + (f" over {best['mixing']}" if best["mixing"] else "")
         return f"<attnflow.Evaluation of {samples['scored']} texts; highest: {name}, {best['mean']:.2f}>"
 

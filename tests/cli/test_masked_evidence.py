@@ -35,11 +35,11 @@ class MaskedEvidence(CommandTest):
         self.assertFalse(set(mixings) & set(found["impossible_mixings"]))
         cells = {(c["method"], c["mixing"], c["layer"]): c["mean"] for c in found["cells"]}
         self.assertEqual(len(cells), len(found["cells"]))
-        # Two layers and their mean, for raw, rollout and flow; four scores, one of them random.
+        # Two layers and their mean, for raw, rollout and flow; four scores, one of them chance.
         self.assertEqual(len(cells), 3 * 3 * len(mixings) + 4)
         self.assertTrue(all(0 < value <= 1 for value in cells.values()))
         chance = (sum(1 / r for r in range(1, 7)) / 6 + sum(1 / r for r in range(1, 5)) / 4) / 2
-        self.assertAlmostEqual(cells["random", None, "mean"], chance)
+        self.assertAlmostEqual(cells["chance", None, "mean"], chance)
 
     def test_words_that_the_file_does_not_name(self):
         """What is explained and compared with: the file's words, the option's, and else the model's own prediction."""
@@ -78,7 +78,7 @@ class MaskedEvidence(CommandTest):
         sentence = "Methods with a target explain"
         for cells, columns, options, expected in (
             (("her", "it"), ("good", "bad"), (), "the right word rather than the wrong one"),
-            (("her",), ("good",), (), "the right word rather than the next ten"),
+            (("her",), ("good",), (), "the right word rather than the ten most probable others"),
             ((), (), ("--against", "rest"), "what the model predicts rather than all others"),
             ((), (), ("--against", "it"), "what the model predicts rather than 'it'"),
             (("her", "it"), ("good", "bad"), ("--against", "none"), "the right word"),

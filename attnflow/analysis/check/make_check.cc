@@ -82,7 +82,10 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
   check.left_out = compared.size() - chosen.size();
   for (const std::size_t j : chosen) {
     PlaceDrop& place = found.places[j];
-    if (place.tried.empty()) continue;  // nothing could stand there
+    if (place.tried.empty()) {
+      ++check.irreplaceable;
+      continue;
+    }
     check.tokens.push_back(
         {.token = j, .drop = place.drop, .spread = place.spread, .replacements = std::move(place.tried)});
   }

@@ -327,7 +327,7 @@ void check_evidence_memory(std::span<const EvidenceQuestion> questions, const Ev
       "Remove the longest prefixes from the file");
 }
 
-// `ranks`: [cell, sample], random last.
+// `ranks`: [cell, sample], chance last.
 void add_statistics(EvidenceReport& report, const Tensor<double>& ranks,
                     const std::vector<std::vector<RankedWords>>& words, const ResamplingOptions& resampling) {
   const std::size_t cells = words.size();
@@ -468,7 +468,7 @@ EvidenceReport evaluate_evidence(TextModel& model, const TextCodec& codec, const
     }
   }
   for (const std::string& score : options.scores) report.cells.push_back({score, {}, EvidenceVariant::kPlain, 0, {}});
-  report.cells.push_back({"random", {}, EvidenceVariant::kPlain, 0, {}});
+  report.cells.push_back({kChance, {}, EvidenceVariant::kPlain, 0, {}});
 
   std::vector<std::vector<RankedWords>> words(report.cells.size() - 1);
   Tensor<double> ranks({report.cells.size(), questions.size()});

@@ -77,7 +77,7 @@ struct EvidenceOptions {
   // supports is tried on the first sample.
   std::vector<Mixing> mixings = {Mixing::kAuto};
   std::vector<std::size_t> flow_layers;  // layers that flow starts from; empty: a quarter, half, three quarters, all
-  std::vector<std::string> scores = {"check"};  // as above; random is always there
+  std::vector<std::string> scores = {"check"};  // as above; kChance is always there
   std::string begin;                            // put before every prefix, such as a token that begins a text
   std::size_t samples = 200;                    // drawn by the seed; 0: all
   std::uint64_t seed = 1;
@@ -92,13 +92,15 @@ struct EvidenceOptions {
 enum class EvidenceVariant { kPlain, kReceptiveField, kMaskFirst, kReceptiveFieldMaskFirst };
 std::string_view variant_name(EvidenceVariant variant);  // "as it is", "receptive field", "first token masked", "both"
 
+inline constexpr const char* kChance = "chance";  // the method of the last cell: words in a random order
+
 struct EvidenceCell {
-  std::string method;                 // raw, rollout, flow, or a score's name
+  std::string method;                 // raw, rollout, flow, a score's name, or kChance
   std::optional<Mixing> mixing = {};  // of the three
   EvidenceVariant variant = EvidenceVariant::kPlain;
   std::size_t layer = 0;  // 0: the mean over the method's layers; for scores always 0
   Summary reciprocal_rank;
-  double positional_rank = kMissing;         // mean; NaN of random
+  double positional_rank = kMissing;         // mean; NaN of chance
   PlaceFrom place_from = PlaceFrom::kStart;  // what it counts from
   Summary above_position = {};               // differences from it
   Summary above_chance = {};

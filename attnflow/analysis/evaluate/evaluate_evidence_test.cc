@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attnflow/analysis/generate/decoder_for_test.h"
 #include "attnflow/attribution/note_for_test.h"
+#include "attnflow/base/text_for_test.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::evaluate_evidence_test {
@@ -52,13 +54,55 @@ TEST(EvaluateEvidence, ScoresEverySampleAtEveryLayer) {
   EXPECT_EQ(report.scored, 2U);
   EXPECT_EQ(report.right, 2U);
   EXPECT_EQ(report.words, 3.0);
-  // Four variants of the mean and 4 layers each for raw and rollout, of the mean and the 4 quarters for flow; random.
+  // Four variants of the mean and 4 layers each for raw and rollout, of the mean and the 4 quarters for flow; chance.
   EXPECT_EQ(report.cells.size(), 3U * 4U * 5U + 1U);
   for (const EvidenceCell& cell : report.cells) {
     EXPECT_GE(cell.reciprocal_rank.mean, 1.0 / 3.0 - 1e-12) << cell.method << cell.layer;
     EXPECT_LE(cell.reciprocal_rank.mean, 1.0) << cell.method << cell.layer;
   }
   EXPECT_NEAR(report.cells.back().reciprocal_rank.mean, (1.0 + 1.0 / 2.0 + 1.0 / 3.0) / 3.0, 1e-12);
+}
+
+// Raw and flow, by the mean over layers and at the last of two, a score, and chance.
+EvidenceReport ranked_report(double raw, double flow, double lowest_above_chance) {
+  EvidenceReport report;
+  report.mixings = {Mixing::kAttention, Mixing::kRelevance};
+  const auto add = [&](const char* method, std::optional<Mixing> mixing, std::size_t layer, double mean) {
+    EvidenceCell& cell = report.cells.emplace_back();
+    cell.method = method;
+    cell.mixing = mixing;
+    cell.layer = layer;
+    cell.reciprocal_rank.count = 20;
+    cell.reciprocal_rank.mean = mean;
+  };
+  add("raw", Mixing::kAttention, 0, 0.95);
+  add("raw", Mixing::kAttention, 1, 0.99);
+  add("raw", Mixing::kAttention, 2, raw);
+  add("flow", Mixing::kRelevance, 0, 0.95);
+  add("flow", Mixing::kRelevance, 2, flow);
+  add("check", std::nullopt, 0, 0.9);
+  add(kChance, std::nullopt, 0, 0.5);
+  for (EvidenceCell& cell : report.cells) cell.above_chance.low = lowest_above_chance;
+  return report;
+}
+
+TEST(EvaluateEvidence, BeginsWithItsAnswer) {
+  const EvidenceReport found = ranked_report(0.6, 0.8, 0.1);
+  const std::string best =
+      "The map that finds the word that decides best is flow over relevance: its mean reciprocal rank at layer 2 is "
+      "0.80, where chance is 0.50. The best ranking beside the maps, check, has 0.90.";
+  EXPECT_TRUE(evaluation_table(found, 300).starts_with(best + "\n")) << evaluation_table(found, 300);
+  test::expect_parts(evaluation_markdown(found), {"# Which map finds the word that decides?\n\n" + best + "\n\n"});
+  const std::string none =
+      "No map finds the word that decides better than chance (0.50): the best, raw over attention, has a mean "
+      "reciprocal rank of ";
+  for (const EvidenceReport& report : {ranked_report(0.45, 0.4, 0.1), ranked_report(0.8, 0.6, -0.1)}) {
+    EXPECT_TRUE(evaluation_table(report, 300).starts_with(none)) << evaluation_table(report, 300);
+  }
+  EvidenceReport scores = found;
+  scores.cells.erase(scores.cells.begin(), scores.cells.begin() + 5);
+  EXPECT_EQ(evaluation_table(scores, 300).find("map"), std::string::npos);
+  test::expect_parts(evaluation_csv(found), {"\nchance,"});
 }
 
 TEST(EvaluateEvidence, OneHeadIsRankedToo) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -27,15 +28,20 @@ constexpr const char* kRanks =
     "interval. The last two columns show how far the last layer's value lies above that of ranking by position alone "
     "(by the method's mean at each position), and above chance.";
 
+// "flow over relevance", "rollout over attention, first token masked".
+std::string name_of_map(const EvidenceReport& report, const EvidenceCell& cell) {
+  const std::string name = mixed_name(cell.method, cell.mixing, report.mixings);
+  // A single variant needs no name.
+  if (!report.model.causal || cell.mixing != Mixing::kAttention) return name;
+  return fmt::format("{}, {}", name, variant_name(cell.variant));
+}
+
 // A row for a method's mean over layers and its last layer, or for a score.
 TextTable rank_table(const EvidenceReport& report) {
   TextTable table{
       {{"ranked by", Align::kLeft}, {"mean over layers"}, {"last layer"}, {"above position alone"}, {"above chance"}}};
   for (const EvidenceCell& cell : report.cells) {
-    std::string name = mixed_name(cell.method, cell.mixing, report.mixings);
-    // A single variant needs no name.
-    if (report.model.causal && cell.mixing == Mixing::kAttention)
-      name += fmt::format(", {}", variant_name(cell.variant));
+    const std::string name = name_of_map(report, cell);
     const std::string rank = interval_words(cell.reciprocal_rank);
     const bool is_mean = cell.layer == 0;  // followed by layers in increasing order
     const std::string mean = is_mean ? rank : table.rows.back()[1];
@@ -44,6 +50,44 @@ TextTable rank_table(const EvidenceReport& report) {
         {name, mean, is_mean ? "" : rank, difference_words(cell.above_position), difference_words(cell.above_chance)});
   }
   return table;
+}
+
+// The cell with the highest mean among the wanted ones; null if there are none.
+template <typename Wanted>
+const EvidenceCell* best_of(const EvidenceReport& report, const Wanted& wanted) {
+  const EvidenceCell* best = nullptr;
+  for (const EvidenceCell& cell : report.cells) {
+    if (wanted(cell) && (best == nullptr || cell.reciprocal_rank.mean > best->reciprocal_rank.mean)) best = &cell;
+  }
+  return best;
+}
+
+// Which map finds the word that decides? Maps are compared at the last layer that each was computed for.
+std::string answer_sentence(const EvidenceReport& report) {
+  std::size_t last = 0;
+  for (const EvidenceCell& cell : report.cells) last = std::max(last, cell.layer);
+  const EvidenceCell* const map = best_of(report, [&](const EvidenceCell& cell) { return cell.layer == last; });
+  const EvidenceCell* const score =
+      best_of(report, [](const EvidenceCell& cell) { return !cell.mixing && cell.method != kChance; });
+  const double chance = report.cells.back().reciprocal_rank.mean;
+  if (map == nullptr || !map->mixing) return "";
+  const double mean = map->reciprocal_rank.mean;
+  // Not so for NaN, which stands for an interval that few samples do not have.
+  const bool is_chance = !(mean > chance) || map->above_chance.low <= 0.0;
+  std::string text =
+      is_chance ? fmt::format(
+                      "No map finds the word that decides better than chance ({:.2f}): the best, {}, has a mean "
+                      "reciprocal rank of {:.2f} at layer {}",
+                      chance, name_of_map(report, *map), mean, last)
+                : fmt::format(
+                      "The map that finds the word that decides best is {}: its mean reciprocal rank at layer "
+                      "{} is {:.2f}, where chance is {:.2f}",
+                      name_of_map(report, *map), last, mean, chance);
+  if (score != nullptr) {
+    text += fmt::format(". The best ranking beside the maps, {}, has {:.2f}", name_of_map(report, *score),
+                        score->reciprocal_rank.mean);
+  }
+  return text + '.';
 }
 
 // "the right word rather than the wrong one", what the methods with a target explain.
@@ -55,9 +99,9 @@ std::string explained(const EvidenceReport& report) {
   if (against == "rest") return what + " rather than all others";
   constexpr std::size_t kUsual = 10;
   const auto next = against == "auto" ? kUsual : next_of(against);
-  if (next == kUsual) return what + " rather than the next ten";
+  if (next == kUsual) return what + " rather than the ten most probable others";
   if (next == 1U) return what + " rather than the runner-up";
-  if (next) return fmt::format("{} rather than the next {}", what, *next);
+  if (next) return fmt::format("{} rather than the {} most probable others", what, *next);
   return fmt::format("{} rather than '{}'", what, clean_line(against));
 }
 
@@ -91,7 +135,7 @@ Json cells_json(const EvidenceReport& report) {
                                          {"variant", variant_name(cell.variant)},
                                          {"layer", cell.layer == 0 ? Json("mean") : Json(cell.layer)}});
     json.update(summary_json(cell.reciprocal_rank));
-    if (cell.method == "random") continue;
+    if (cell.method == kChance) continue;
     json["positional"] = {{"mean", cell.positional_rank}, {"from", place_name(cell.place_from)}};
     json["above_position"] = summary_json(cell.above_position);
     json["above_chance"] = summary_json(cell.above_chance);
@@ -128,8 +172,11 @@ std::string evaluation_csv(const EvidenceReport& report) {
 }
 
 std::string evaluation_markdown(const EvidenceReport& report) {
-  std::string out = fmt::format("# Does the method find the deciding word?\n\n{}\n\n{}\n\n{}", evidence_about(report),
-                                kRanks, internal::markdown_text(rank_table(report)));
+  std::string out = "# Which map finds the word that decides?\n\n";
+  if (const std::string answer = answer_sentence(report); !answer.empty()) {
+    out += internal::markdown_escaped(answer) + "\n\n";
+  }
+  out += fmt::format("{}\n\n{}\n\n{}", evidence_about(report), kRanks, internal::markdown_text(rank_table(report)));
   for (const std::string& line : remarks_of(report)) out += "\n" + line + "\n";
   return out;
 }
@@ -137,10 +184,11 @@ std::string evaluation_markdown(const EvidenceReport& report) {
 std::string evaluation_table(const EvidenceReport& report, std::size_t width) {
   TextTable table = rank_table(report);
   table.columns.pop_back();
-  std::string out =
-      internal::paragraph(evidence_about(report), width) + "\n" +
-      internal::paragraph("Mean reciprocal rank of the deciding word (1: always first), 95% interval", width) +
-      internal::terminal_text(table);
+  const std::string answer = answer_sentence(report);
+  std::string out = answer.empty() ? "" : internal::paragraph(answer, width) + "\n";
+  out += internal::paragraph(evidence_about(report), width) + "\n" +
+         internal::paragraph("Mean reciprocal rank of the deciding word (1: always first), 95% interval", width) +
+         internal::terminal_text(table);
   for (const std::string& line : remarks_of(report)) out += internal::paragraph(line, width);
   return out;
 }

@@ -27,6 +27,7 @@
 #include "attnflow/graph/mixing.h"
 #include "attnflow/model/decoder.h"
 #include "attnflow/model/model_input.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
@@ -256,7 +257,7 @@ class TextExplanation {
     // Also where other tokens are blanked, or by padding.
     if (info.head == ModelHead::kClassification && info.causal) explained_.position = run_.logit_positions.front();
     if (text_.explains) text_.report.target = target;
-    if (!text_.explains || explained_.kind == ScoreTarget::Kind::kCosine) quantity_ = compared_quantity(target);
+    quantity_ = target_quantity(target);
   }
 
   // Called once the report holds the methods that aggregate.
@@ -287,7 +288,7 @@ class TextExplanation {
   AskedTarget asked_;
   RunOptions run_;
   ScoreTarget explained_;
-  std::string quantity_;  // where the target's kind does not say it
+  std::string quantity_;  // what the target's value is called
 };
 
 }  // namespace

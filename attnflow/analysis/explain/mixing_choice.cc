@@ -22,9 +22,17 @@ bool names_prediction(const Settings& settings) {
   return (settings.target != "auto" || settings.against != "auto") && !settings.explains_prediction();
 }
 
-bool is_about_attention(const Settings& settings, const DefaultQuestion& question) {
+// The options given that mean something for attention alone.
+std::vector<std::string> options_of_attention(const Settings& settings) {
   const Settings usual;
-  return settings.heads != usual.heads || settings.residual != usual.residual || question.only_row;
+  std::vector<std::string> options;
+  if (settings.heads != usual.heads) options.emplace_back("heads");
+  if (settings.residual != usual.residual) options.emplace_back("residual");
+  return options;
+}
+
+bool is_about_attention(const Settings& settings, const DefaultQuestion& question) {
+  return question.only_row || !options_of_attention(settings).empty();
 }
 
 // Whether attention would fail to answer the question.
@@ -126,7 +134,14 @@ void choose_mixing(Settings& settings, Model& model, const DefaultQuestion& give
   const bool for_target = names_prediction(settings);
   settings.mixing = default_mixing(model, settings, question);
   const bool asked = for_target || asks_why(settings, question);
-  if (!asked) return;
+  if (!asked) {
+    std::vector<std::string> options = options_of_attention(settings);
+    const bool would_ask = question.predicts && settings.wants_aggregation() && !question.only_row;
+    if (would_ask && !options.empty()) {
+      notes.push_back({NoteCode::kAttentionByOption, {{"options", std::move(options)}}});
+    }
+    return;
+  }
   const bool is_of_state = model.info().head == ModelHead::kEmbedding && settings.mixing == Mixing::kAlti;
   if (settings.mixing != Mixing::kRelevance && !question.as_it_runs && !is_of_state) {
     notes.push_back(not_the_answer(settings.mixing, model, question));

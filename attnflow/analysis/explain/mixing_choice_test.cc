@@ -164,13 +164,27 @@ TEST_F(MixingChoiceOf, AState) {
 TEST_F(MixingChoiceOf, OptionsOfAttention) {
   settings.residual = 0.3;
   EXPECT_EQ(chosen(), Mixing::kAttention);
-  EXPECT_TRUE(notes.empty());
+  ASSERT_TRUE(noted(NoteCode::kAttentionByOption));
+  EXPECT_EQ(
+      note_text(notes.front()),
+      "Built from attention weights, because contributions and relevance have no weight of the residual connection "
+      "to choose. Leave out --residual for the model\u2019s default.");
   settings = {};
   settings.heads = parse_heads("max");
   EXPECT_EQ(chosen(), Mixing::kAttention);
+  ASSERT_TRUE(noted(NoteCode::kAttentionByOption));
+  EXPECT_EQ(
+      note_text(notes.front()),
+      "Built from attention weights, because contributions and relevance have no choice of heads. Leave out --heads "
+      "for the model\u2019s default.");
+  question.predicts = false;  // attention is the default
+  EXPECT_EQ(chosen(), Mixing::kAttention);
+  EXPECT_TRUE(notes.empty());
+  question.predicts = true;
   settings = {};
   question.only_row = true;
   EXPECT_EQ(chosen(), Mixing::kAttention);
+  EXPECT_TRUE(notes.empty());
 }
 
 }  // namespace

@@ -308,15 +308,6 @@ std::string against_words(const ReportAgainst& against) {
   return internal::first_few(std::move(labels));
 }
 
-std::string compared_quantity(const ReportTarget& target) {
-  if (target.kind == "embedding" || target.kind == "similarity") return target_quantity(target);
-  if (!target.against) return fmt::format("logit of {}", target.label);
-  if (target.against->is_rest()) return fmt::format("logit of {} above the others' mean", target.label);
-  const std::string others = against_words(*target.against);
-  return target.against->index ? fmt::format("logit difference of {} over {}", target.label, others)
-                               : fmt::format("logit of {} above the mean of {}", target.label, others);
-}
-
 ReportTarget chosen_target(const AskedTarget& asked, const ModelInfo& info, const TextCodec* codec,
                            std::span<const float> logits, std::optional<std::size_t> position) {
   const bool of_class = predicts_classes(info.head);

@@ -83,7 +83,4 @@ ScoreTarget score_target(const ReportTarget& target);
 // "Hamburg, Munich, Bonn and 7 others": what a target is compared with, unless that is all others.
 std::string against_words(const ReportAgainst& against);
 
-// "logit difference of plural over singular": the value's name where the target is not shown.
-std::string compared_quantity(const ReportTarget& target);
-
 }  // namespace attnflow

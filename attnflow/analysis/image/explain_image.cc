@@ -22,6 +22,7 @@
 #include "attnflow/model/image_info.h"
 #include "attnflow/model/model_input.h"
 #include "attnflow/model/prediction.h"
+#include "attnflow/report/report_ranking.h"
 
 namespace attnflow {
 namespace {
@@ -99,7 +100,7 @@ void add_scores(Report& report, VisionModel& model, const ImageProcessor& proces
                                           std::vector<float>(model.info().image->channels, 0.0F),
                                           processor.do_normalize ? "mean color" : "black");
   question.is_explained = report.target.has_value();
-  if (!report.target) question.quantity = compared_quantity(target);
+  question.quantity = target_quantity(target);
   question.steps = options.integration_steps;
   question.check = options.check;
   question.replacements = options.check_replacements;

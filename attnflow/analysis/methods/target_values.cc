@@ -31,7 +31,7 @@ std::vector<double> target_values(VisionModel& model, std::span<const PixelInput
 std::string target_quantity(ScoreTarget::Kind kind) {
   constexpr std::array kQuantities = {"logit",
                                       "logit difference",
-                                      "logit above the others' mean",
+                                      "logit difference",
                                       "probability",
                                       "difference of probabilities",
                                       "cosine similarity"};

@@ -17,7 +17,7 @@ std::vector<double> target_values(TextModel& model, std::span<const TextInput> i
 std::vector<double> target_values(VisionModel& model, std::span<const PixelInput> inputs, const ScoreTarget& target,
                                   const BatchOptions& options = {});
 
-// The name of a target's value: "logit difference".
+// The name of a target's value, "logit difference": the one that target_quantity() gives in reports.
 std::string target_quantity(ScoreTarget::Kind kind);
 
 }  // namespace attnflow

@@ -71,7 +71,7 @@ function Verdicts({ shown: { map, effect, otherFirst } }: { shown: ShownCheck })
           class="belief"
           data-question="order"
           data-level={map.order_level}
-          title="Rank correlation of this map with how far the prediction falls without each token: 1 is the same order, 0 no relation"
+          title="Rank correlation of this map with the check’s falls without each token: 1 is the same order, 0 no relation"
         >
           <span class={map.order_level ? "level" : undefined}>{map.order}</span>
         </p>

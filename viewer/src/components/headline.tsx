@@ -4,6 +4,7 @@ import { Fragment } from "preact";
 import { spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
+import { LEAST_BESIDE_SINK } from "../figures";
 import { isPunctuation } from "../filters";
 import { contrastOf, contrastOfToken, headlinePercent, othersWords, type Contrast } from "../report/answer";
 import type { Target } from "../report/document";
@@ -44,11 +45,17 @@ function answerOf({ report, state }: Viewer): Answer | null {
   return { ...(choice ?? { label: target.label }), quoted, target };
 }
 
-/** A token named within the headline; a patch is named by its position. */
+/** A token named within the headline, and numbered if it is not the first of that name; a patch is named by its place. */
 function Named({ viewer: { report }, token }: { viewer: Viewer; token: number }) {
   const { label, role } = report.tokens[token];
   const name = <Own class="quote" text={label} />;
-  return role === "patch" ? <>the patch in {name}</> : <>“{name}”</>;
+  if (role === "patch") return <>the patch in {name}</>;
+  const before = report.tokens.slice(0, token).filter((one) => one.label === label).length;
+  return (
+    <>
+      “{name}”{before > 0 && ` (${String(before + 1)})`}
+    </>
+  );
 }
 
 /** ", rather than “the”, “her”, “a” and 7 others": what the prediction was chosen over. */
@@ -149,6 +156,13 @@ function First() {
   }
   if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
   const [{ token, rank }] = ranking;
+  if (state.sinkAside.value && Math.abs(row[token]) < LEAST_BESIDE_SINK) {
+    return (
+      <>
+        {method} says little, as the attention sink <Named viewer={viewer} token={0} /> holds nearly all of it
+      </>
+    );
+  }
   const name = <Named viewer={viewer} token={token} />;
   if (viewer.scored) {
     return (

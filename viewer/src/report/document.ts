@@ -185,6 +185,8 @@ export interface Check {
   reliability?: number;
   /** tokens that could have been checked, and were not */
   left_out?: number;
+  /** tokens that were not checked because nothing fits in their place */
+  irreplaceable?: number;
   tokens: CheckedToken[];
   maps: MapCheck[];
 }

@@ -79,6 +79,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   "default-mixing": {
     advice: inRecipe("“Mixing” above offers attention, as in the paper."),
   },
+  "attention-by-option": {
+    advice: inRecipe("“Mixing” above offers the others."),
+  },
   // Shown below the headline.
   "not-the-answer": { applies: () => false },
   "not-checked": {},

@@ -64,13 +64,13 @@ export function targetWords({ document }: Report, target: Target | undefined = d
   return target.title ?? labels.map((label) => `“${label}”`).join(" rather than ");
 }
 
-/** " rather than the next ten": what generated tokens are compared with, each with its own; "" for nothing. */
+/** " rather than the ten most probable other tokens": what generated tokens are compared with, each with its own; "" for nothing. */
 function contrastOfEach({ tokens }: GenerationFields): string {
   const against = tokens[0]?.target?.against;
   if (!against) return "";
-  if (against.index !== undefined) return " rather than its runner-up";
+  if (against.index !== undefined) return " rather than the most probable other token";
   const others = against.others?.length ?? 0;
-  return ` rather than the next ${others === 10 ? "ten" : String(others)}`;
+  return ` rather than the ${others === 10 ? "ten" : String(others)} most probable other tokens`;
 }
 
 /** "relevance for the next token “Angie” rather than “Yvette”": what the layers' matrices are made of; "" for attention. */

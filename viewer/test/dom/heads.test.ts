@@ -248,7 +248,7 @@ describe("methods beside the graph", () => {
         maps: [
           {
             ...{ method: "attnlrp", first_token: 2, level: "strong" },
-            ...{ effect: "The top-ranked token is right.", order: "The whole order agrees." },
+            ...{ effect: "The top-ranked token is right.", order: "The order of the tokens agrees." },
           },
         ],
       },
@@ -267,7 +267,7 @@ describe("methods beside the graph", () => {
     expect(text("h1")).toBe("attnlrp of class “plural” rather than “singular”: “ed” argues for it most");
     expect(texts("#agreement p")).toEqual([
       expect.stringMatching(/^The top-ranked token is right\./u),
-      "The whole order agrees.",
+      "The order of the tokens agrees.",
     ]);
     expect(one<HTMLElement>("#agreement").dataset.level).toBe("strong");
     // The check's own row: red where the prediction rises without the token.
@@ -347,6 +347,17 @@ describe("a decoder whose first token takes most", () => {
     expect(text("#sink-note")).toMatch(/^Attention sink included: .*Exclude it$/u);
     expect(has('#rank tr[data-token="0"]')).toBe(true);
     await until(() => location.hash.includes("si=0"));
+  });
+
+  test("a map that it holds nearly all of names no token that ranks first", async () => {
+    const rollout = sunk.arrays.rollout;
+    const columns = rollout.shape.at(-1)!;
+    const held = numbersOf(rollout).map((value, at) => (at % columns === 0 ? 1 : 1e-4 * value));
+    await openWhole({ ...sunk, arrays: { ...sunk.arrays, rollout: arrayOf(rollout.shape, Array.from(held)) } });
+    await choose("rollout");
+    expect(text("h1")).toMatch(/: rollout says little, as the attention sink “.+” holds nearly all of it$/u);
+    await click("#sink-toggle");
+    expect(text("h1")).toMatch(/: rollout ranks the attention sink “.+” first$/u);
   });
 
   test("a comparison shows the other tokens, both sides of a method on one scale, as maps of layers do", async () => {

@@ -285,7 +285,7 @@ test("what the model does without each patch stands beside the maps", async () =
   await openWhole({
     ...document,
     check: {
-      ...{ quantity: "logit difference", value: 3, left_out: patches.length - 2, maps: [] },
+      ...{ quantity: "logit difference", value: 3, left_out: patches.length - 5, irreplaceable: 3, maps: [] },
       tokens: [
         { token: first + 1, drop: 1, spread: 0.5, replacements: tried },
         { token: first + 2, drop: -0.25 },
@@ -296,7 +296,8 @@ test("what the model does without each patch stands beside the maps", async () =
   const nameOf = (place: number) => one(at(place)).getAttribute("aria-label");
   expect(nameOf(1)).toMatch(/^row \d+, column \d+: the logit difference falls by 1\.00 ± 0\.5$/u);
   expect(nameOf(0)).toMatch(/^row \d+, column \d+, not checked$/u);
-  expect(text("#check-card .check-legend")).toContain(`Left out, to save time: ${patches.length - 2}.`);
+  expect(text("#check-card .check-legend")).toContain(`Left out, to save time: ${patches.length - 5}.`);
+  expect(text("#check-card .check-legend")).toContain("Not checked, as nothing fits in their place: 3.");
   await click(at(0));
   expect(has("#replaced")).toBe(false);
   await click(at(1));

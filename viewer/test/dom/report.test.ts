@@ -428,6 +428,28 @@ describe("filters", () => {
     expect(text("#heading")).toMatch(new RegExp(`ranks “${words[order[1]]}” first$`));
   });
 
+  test("the headline numbers a word that stands in the text before", async () => {
+    const numbers = short();
+    const report = withWords(reportOf("", "short"));
+    const content = [1, 2, 3, 4, 5, 6];
+    const firstOf = (output: number) => {
+      const values = numbers.row("rollout", output, [6]) ?? [];
+      return [...content].sort((a, b) => values[b] - values[a])[0];
+    };
+    const output = content.find((one) => firstOf(one) > 1);
+    expect(output).toBeDefined();
+    const first = firstOf(output!);
+    const words = report.input.tokens.map(({ text }, i) => (i === 1 || i === first ? "twice" : text));
+    report.input.text = words.slice(1, 7).join(" ");
+    for (const i of content) {
+      const begin = words.slice(1, i).join(" ").length + (i > 1 ? 1 : 0);
+      Object.assign(report.input.tokens[i], { text: words[i], begin, end: begin + words[i].length });
+    }
+    await open(report);
+    await click(token(output!));
+    expect(text("#heading")).toMatch(/ranks “twice” \(2\) first$/u);
+  });
+
   test("the headline names the target, not another prediction", async () => {
     const report = reportOf("", "short");
     const { choices } = report.predictions[0];
