@@ -108,7 +108,7 @@ endfunction()
 # inlines nothing at -O1.
 # Regular expressions over paths below attnflow/.
 set(ATTNFLOW_HOT_SOURCES
-    "^(tensor|graph|rollout|flow|evaluate)/" "^files/array" "^model/(llama/|gguf_(blocks|tensor_reader))"
+    "^(tensor|graph|rollout|flow|metrics)/" "^files/array" "^model/(llama/|gguf_(blocks|tensor_reader))"
     "^image/(image_processor|overlay|picture|resample_filter|resize)\\.")
 
 # Also optimized in the sanitizers' build, because tests would otherwise spend minutes there: sources, and for some
@@ -242,7 +242,7 @@ function(attnflow_slow_module module target)
 endfunction()
 
 # Folders of a module that are not separate libraries.
-set(ATTNFLOW_ROOMS_analysis check evaluate explain generate image methods tasks)
+set(ATTNFLOW_ROOMS_analysis check evaluate generate image methods tasks text)
 
 # attnflow_glob(<module> <pattern> <out>): files of a module, including the folders above.
 function(attnflow_glob module pattern out)
@@ -388,7 +388,7 @@ endfunction()
 function(attnflow_install)
   include(CMakePackageConfigHelpers)
   install(TARGETS attnflow_core EXPORT attnflow-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  foreach(module base unicode tensor files graph rollout flow evaluate attribution report)
+  foreach(module base unicode tensor files graph rollout flow metrics attribution report)
     attnflow_public_headers(${module} headers)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attnflow/${module})
   endforeach()

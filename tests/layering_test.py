@@ -65,7 +65,7 @@ class LayeringTest(unittest.TestCase):
     def test_a_test_may_use_every_module_above_and_none_below(self):
         self.write("report/report_test.cc", '#include "attnflow/flow/flow.h"\n')
         self.assertEqual(self.problems(), [])
-        self.write("report/report_test.cc", '#include "attnflow/analysis/explain/explain.h"\n')
+        self.write("report/report_test.cc", '#include "attnflow/analysis/text/explain_text.h"\n')
         self.assertEqual(len(self.problems()), 1)
 
     def test_other_projects_header_in_a_core_header_fails(self):

@@ -14,7 +14,7 @@
 #include "attnflow/analysis/evaluate/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate/evaluate_output.h"
 #include "attnflow/analysis/evaluate/evaluate_samples.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/error.h"

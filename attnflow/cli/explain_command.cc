@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/loaded_model.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/parse_number.h"

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
 #include "attnflow/analysis/loaded_model.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/analysis/write_report.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"

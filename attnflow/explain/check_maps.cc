@@ -10,7 +10,7 @@
 
 #include "attnflow/attribution/methods.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 #include "attnflow/report/report_ranking.h"
 
 namespace attnflow {

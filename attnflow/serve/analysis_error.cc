@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/text/memory_check.h"
 #include "attnflow/attribution/option_names.h"
 #include "attnflow/base/error.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/evaluate_text.h"
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
 #include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/http/api_error.h"
 #include "attnflow/image/picture.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/explain/mixing_choice.h"
+#include "attnflow/analysis/text/mixing_choice.h"
 #include "attnflow/base/base64.h"
 #include "attnflow/serve/api.h"
 

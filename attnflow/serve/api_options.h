@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "attnflow/analysis/evaluate/evaluate_text.h"
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/generate/generate.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/http/http_message.h"
 
 namespace attnflow {

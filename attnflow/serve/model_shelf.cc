@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "attnflow/analysis/explain/blank_token.h"
 #include "attnflow/analysis/loaded_model.h"
+#include "attnflow/analysis/text/blank_token.h"
 #include "attnflow/base/available_memory.h"
 #include "attnflow/base/error.h"
 #include "attnflow/model/backend.h"

@@ -20,10 +20,10 @@
 #include <variant>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
-#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/generate/generate.h"
 #include "attnflow/analysis/image/explain_image.h"
+#include "attnflow/analysis/text/explain_text.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/probabilities.h"
@@ -35,11 +35,11 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/suggestion.h"
 #include "attnflow/base/version.h"
-#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/explain/check_maps.h"
 #include "attnflow/explain/contribution_arrays.h"
 #include "attnflow/explain/explain_attention.h"
 #include "attnflow/graph/mixing.h"
+#include "attnflow/metrics/rank_correlation.h"
 #include "python/binding/arrays.h"
 #include "python/binding/edges.h"
 #include "python/binding/errors.h"

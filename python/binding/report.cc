@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/input.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/note.h"

@@ -103,8 +103,8 @@ stage_dev() {
 
 # What runs on several threads, and nothing else: a third build of everything would take minutes.
 stage_tsan() {
-  build_preset tsan base_test rollout_test flow_test evaluate_test &&
-    ctest_folder build/tsan --tests-regex '^(base|rollout|flow|evaluate)$'
+  build_preset tsan base_test rollout_test flow_test metrics_test &&
+    ctest_folder build/tsan --tests-regex '^(base|rollout|flow|metrics)$'
 }
 
 # Tests of streams and files look at attnflow-train, too, where it is built.

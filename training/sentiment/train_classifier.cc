@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/statistics.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/folder.h"
+#include "attnflow/metrics/statistics.h"
 #include "attnflow/model/model_weights.h"
 #include "training/sentiment/every_other_layer.h"
 #include "training/tokenizer/word_piece.h"

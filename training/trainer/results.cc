@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnflow/base/version.h"
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/statistics.h"
 
 namespace attnflow {
 

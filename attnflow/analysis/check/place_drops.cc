@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "attnflow/base/figures.h"
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 namespace attnflow {
 namespace {

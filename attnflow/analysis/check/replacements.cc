@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/text/blank_token.h"
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/base/random.h"
 #include "attnflow/text/stop_words.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/files/extension.h"

@@ -12,16 +12,16 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/sample_relevance.h"
-#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/base/random.h"
 #include "attnflow/base/suggestion.h"
-#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/explain/degeneracy_note.h"
 #include "attnflow/graph/layers.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 namespace attnflow {
 namespace {

@@ -17,7 +17,7 @@
 //     layer
 //
 // Mixings for one prediction explain the class that the model gives the sample, right or wrong, as maps do by default
-// (analysis/explain/prediction_target.h): its logit minus the mean of the others, or, for gradient-adjusted attention,
+// (analysis/text/prediction_target.h): its logit minus the mean of the others, or, for gradient-adjusted attention,
 // its logit alone, as published. So the maps that `attnflow explain` draws are measured.
 //
 // Methods outside the graph (attnlrp, gradient-x-input, integrated-gradients) explain the same class. They have one
@@ -55,7 +55,7 @@
 #include "attnflow/analysis/evaluate/evaluate_scores.h"
 #include "attnflow/attribution/degeneracy.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/statistics.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/tokenizer.h"

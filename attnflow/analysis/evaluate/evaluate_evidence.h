@@ -52,8 +52,8 @@
 
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
-#include "attnflow/evaluate/positional_rank.h"
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/positional_rank.h"
+#include "attnflow/metrics/statistics.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"
 #include "attnflow/text/text_codec.h"

@@ -8,10 +8,10 @@
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/generate/decoder_for_test.h"
-#include "attnflow/evaluate/evidence_rank.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/graph/gradient_mixing.h"
 #include "attnflow/graph/random_stack_for_test.h"
+#include "attnflow/metrics/evidence_rank.h"
 #include "attnflow/rollout/rollout.h"
 
 namespace attnflow::evaluate_evidence_masked_test {

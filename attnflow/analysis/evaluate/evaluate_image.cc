@@ -10,13 +10,13 @@
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
 #include "attnflow/analysis/evaluate/picture_curves.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/perturbation_curve.h"
 #include "attnflow/files/input_file.h"
 #include "attnflow/graph/layers.h"
+#include "attnflow/metrics/perturbation_curve.h"
 
 namespace attnflow {
 namespace {

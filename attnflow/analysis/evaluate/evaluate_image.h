@@ -13,7 +13,7 @@
 //     random               random orders: the mean over several
 //
 // The class is the one that the model gives the whole picture, or by request the picture's own. Mixings and methods for
-// one prediction explain it as by default (analysis/explain/prediction_target.h): gradient-adjusted attention its logit
+// one prediction explain it as by default (analysis/text/prediction_target.h): gradient-adjusted attention its logit
 // alone, as published, everything else its logit against the mean of all others. A removed patch is blank: every pixel
 // the mean that the preprocessing subtracts (0 to the model), or black, as for blank-out. Or it takes the color of its
 // neighbors (image/blank_patches.h, spread_neighbors()), which leaves no edges for the model to see; blank-out, and
@@ -44,8 +44,8 @@
 #include "attnflow/analysis/loaded_model.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/progress.h"
-#include "attnflow/evaluate/statistics.h"
 #include "attnflow/image/picture.h"
+#include "attnflow/metrics/statistics.h"
 #include "attnflow/report/report.h"
 
 namespace attnflow {
@@ -126,7 +126,7 @@ ImageEvaluationReport evaluate_image(const ImageModel& model, const PictureSet& 
                                      const ImageEvaluationOptions& options);
 
 // Reads a text file of pictures: on each line a file (relative to the list) and, after a tab or a comma, a label of the
-// model by name, number, or id:N (label_named() of analysis/explain/prediction_target.h). Both names may have commas;
+// model by name, number, or id:N (label_named() of analysis/text/prediction_target.h). Both names may have commas;
 // only a tab is never misread. Throws Error(kBadFile), naming the line, also for missing files. `limits` apply to each
 // picture.
 PictureSet read_picture_list(const std::filesystem::path& path, const ModelInfo& info,

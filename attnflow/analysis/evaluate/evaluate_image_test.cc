@@ -13,9 +13,9 @@
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/base/text_for_test.h"
-#include "attnflow/evaluate/perturbation_curve.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/image/encode_png.h"
+#include "attnflow/metrics/perturbation_curve.h"
 #include "attnflow/unicode/display_width.h"
 
 namespace attnflow::evaluate_image_test {

@@ -15,11 +15,11 @@
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/base/text_for_test.h"
-#include "attnflow/evaluate/rank_correlation.h"
 #include "attnflow/files/files_for_test.h"
 #include "attnflow/graph/gradient_for_test.h"
 #include "attnflow/graph/random_stack_for_test.h"
 #include "attnflow/graph/relevance_mixing.h"
+#include "attnflow/metrics/rank_correlation.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow::evaluate_mixings_test {

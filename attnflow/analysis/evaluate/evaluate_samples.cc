@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/files/extension.h"
 #include "attnflow/unicode/display_width.h"

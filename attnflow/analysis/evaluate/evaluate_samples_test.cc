@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/files/files_for_test.h"
 
 namespace attnflow::evaluate_samples_test {

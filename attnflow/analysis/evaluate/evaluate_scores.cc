@@ -7,11 +7,11 @@
 #include <cmath>
 #include <utility>
 
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/blank_token.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/suggestion.h"
-#include "attnflow/evaluate/importance.h"
+#include "attnflow/metrics/importance.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_scores.h"
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"

@@ -20,9 +20,9 @@
 
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/attribution/note.h"
-#include "attnflow/evaluate/statistics.h"
 #include "attnflow/files/atomic_file.h"
 #include "attnflow/files/output_target.h"
+#include "attnflow/metrics/statistics.h"
 
 namespace attnflow {
 

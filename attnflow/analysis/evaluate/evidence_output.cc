@@ -8,7 +8,7 @@
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
 #include "attnflow/analysis/evaluate/evaluation_file.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/option.h"
 #include "attnflow/report/note_json.h"
 #include "attnflow/report/report_json_parts.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "attnflow/analysis/evaluate/csv_reader.h"
-#include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/text/prediction_target.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/unicode/unicode.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_evidence.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/input.h"
 #include "attnflow/graph/normalize.h"
 #include "attnflow/model/model.h"

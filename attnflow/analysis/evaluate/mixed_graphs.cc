@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "attnflow/analysis/explain/model_graph.h"
-#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/text/model_graph.h"
+#include "attnflow/analysis/text/stop_sink.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/base/progress.h"

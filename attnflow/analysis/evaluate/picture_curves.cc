@@ -10,16 +10,16 @@
 
 #include "attnflow/analysis/check/patch_check.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/explain/memory_check.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/analysis/text/memory_check.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/probabilities.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/base/checked_size.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/metrics/perturbation_curve.h"
 
 namespace attnflow {
 namespace {

@@ -10,8 +10,8 @@
 #include "attnflow/analysis/evaluate/evaluate_correlations.h"
 #include "attnflow/analysis/evaluate/evaluate_scores.h"
 #include "attnflow/analysis/evaluate/mixed_graphs.h"
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/evaluate/relevance.h"
+#include "attnflow/analysis/text/blank_token.h"
+#include "attnflow/metrics/relevance.h"
 #include "attnflow/text/text_codec.h"
 
 namespace attnflow {

@@ -11,12 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "attnflow/analysis/explain/begin_report.h"
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/stop_sink.h"
-#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/generate/chat_prompt.h"
 #include "attnflow/analysis/generate/excluded_tokens.h"
 #include "attnflow/analysis/generate/generated_text.h"
@@ -24,6 +18,12 @@
 #include "attnflow/analysis/generate/generation_sink.h"
 #include "attnflow/analysis/generate/generation_values.h"
 #include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/analysis/text/begin_report.h"
+#include "attnflow/analysis/text/blank_token.h"
+#include "attnflow/analysis/text/memory_check.h"
+#include "attnflow/analysis/text/prediction_target.h"
+#include "attnflow/analysis/text/stop_sink.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/attribution/attribute.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"

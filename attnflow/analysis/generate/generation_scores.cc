@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "attnflow/analysis/check/make_check.h"
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/analysis/text/blank_token.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 
 namespace attnflow::internal {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include "attnflow/analysis/explain/model_graph.h"
-#include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/text/model_graph.h"
+#include "attnflow/analysis/text/prediction_target.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/explain/fill_report.h"
 

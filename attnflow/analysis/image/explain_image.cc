@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "attnflow/analysis/check/make_check.h"
-#include "attnflow/analysis/explain/begin_report.h"
-#include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/model_graph.h"
-#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/image/blank_patches.h"
 #include "attnflow/analysis/image/patch_curves.h"
 #include "attnflow/analysis/methods/score_methods.h"
+#include "attnflow/analysis/text/begin_report.h"
+#include "attnflow/analysis/text/memory_check.h"
+#include "attnflow/analysis/text/model_graph.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/explain/fill_report.h"

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/image/image_processor.h"
 #include "attnflow/image/picture.h"
 #include "attnflow/model/model.h"

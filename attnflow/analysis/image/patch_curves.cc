@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "attnflow/attribution/probabilities.h"
-#include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/metrics/perturbation_curve.h"
 #include "attnflow/report/report_answer.h"
 
 namespace attnflow {

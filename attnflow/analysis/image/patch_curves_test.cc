@@ -12,7 +12,7 @@
 #include "attnflow/analysis/image/explain_image.h"
 #include "attnflow/analysis/image/picture_model_for_test.h"
 #include "attnflow/attribution/probabilities.h"
-#include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/metrics/perturbation_curve.h"
 
 namespace attnflow::patch_curves_test {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "attnflow/analysis/methods/method_question.h"
-#include "attnflow/evaluate/importance.h"
+#include "attnflow/metrics/importance.h"
 
 namespace attnflow {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/methods/target_values.h"
+#include "attnflow/analysis/text/stop_sink.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/graph/attention_gradient_sink.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/text/blank_token.h"
 #include "attnflow/base/progress.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/graph/normalize.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
 #include "attnflow/analysis/methods/gradient_scores.h"
 #include "attnflow/analysis/methods/integrated_gradients.h"
 #include "attnflow/analysis/methods/summing_model_for_test.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/query.h"
 #include "attnflow/base/text_for_test.h"

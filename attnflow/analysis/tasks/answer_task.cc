@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/stop_sink.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/words.h"
 #include "attnflow/base/format_error.h"

@@ -1,7 +1,7 @@
 #include <memory>
 
-#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/model/prediction.h"
 
 namespace attnflow {

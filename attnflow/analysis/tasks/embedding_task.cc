@@ -36,9 +36,9 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/explain/stop_sink.h"
-#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/stop_sink.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/attribution/methods.h"
 #include "attnflow/attribution/mixings.h"
 #include "attnflow/base/format_error.h"

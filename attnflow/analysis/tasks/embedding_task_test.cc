@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/base/error_for_test.h"

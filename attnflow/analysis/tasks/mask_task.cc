@@ -2,8 +2,8 @@
 #include <memory>
 #include <optional>
 
-#include "attnflow/analysis/explain/prediction_target.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/base/format_error.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/base/format_error.h"
 
 namespace attnflow {

@@ -1,5 +1,5 @@
 // What a model's head predicts of a text, and which of its predictions is explained. Each head is a task, in a file of
-// its own; explain_text() (analysis/explain/explain.h) is the same for all.
+// its own; explain_text() (analysis/text/explain_text.h) is the same for all.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/stop_sink.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/prediction_target.h"
+#include "attnflow/analysis/text/stop_sink.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/model/prediction.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 #include "attnflow/base/parallel_for.h"
 #include "attnflow/model/builtin_models.h"
 #include "attnflow/model/model_files.h"

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/relevance.h"
+#include "attnflow/metrics/relevance.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 namespace attnflow::relevance_test {
 namespace {

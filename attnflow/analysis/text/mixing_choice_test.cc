@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/mixing_choice.h"
+#include "attnflow/analysis/text/mixing_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/text/model_graph.h"
 
 #include "attnflow/graph/relevance_mixing.h"
 

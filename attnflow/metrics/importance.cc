@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/importance.h"
+#include "attnflow/metrics/importance.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/text/memory_check.h"
 
 #include <fmt/format.h>
 

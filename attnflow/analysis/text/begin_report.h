@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attnflow/analysis/explain/mixing_choice.h"
+#include "attnflow/analysis/text/mixing_choice.h"
 #include "attnflow/attribution/settings.h"
 #include "attnflow/model/model.h"
 #include "attnflow/report/report.h"

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/evidence_rank.h"
+#include "attnflow/metrics/evidence_rank.h"
 
 #include <algorithm>
 #include <cassert>

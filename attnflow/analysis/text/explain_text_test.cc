@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "attnflow/analysis/evaluate/evaluate_text.h"
-#include "attnflow/analysis/explain/memory_check.h"
+#include "attnflow/analysis/text/memory_check.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/base/error_for_test.h"
@@ -22,7 +22,7 @@
 #include "attnflow/rollout/rollout.h"
 #include "attnflow/text/tokenizer.h"
 
-namespace attnflow::explain_test {
+namespace attnflow::explain_text_test {
 namespace {
 
 // A model with made-up attention, to test everything else.
@@ -407,4 +407,4 @@ TEST(ExplainText, RefusesCertificatesOfWords) {
 }
 
 }  // namespace
-}  // namespace attnflow::explain_test
+}  // namespace attnflow::explain_text_test

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/relevance.h"
+#include "attnflow/metrics/relevance.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/positional_rank.h"
+#include "attnflow/metrics/positional_rank.h"
 
 #include <gtest/gtest.h>
 

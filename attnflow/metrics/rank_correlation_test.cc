@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 #include "attnflow/base/error_for_test.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/golden_evaluate_for_test.h"
+#include "attnflow/metrics/golden_evaluate_for_test.h"
 
 namespace attnflow::rank_correlation_test {
 namespace {

@@ -9,13 +9,13 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/error_for_test.h"
-#include "attnflow/evaluate/evidence_rank.h"
-#include "attnflow/evaluate/importance.h"
-#include "attnflow/evaluate/perturbation_curve.h"
-#include "attnflow/evaluate/positional_rank.h"
-#include "attnflow/evaluate/rank_correlation.h"
-#include "attnflow/evaluate/relevance.h"
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/evidence_rank.h"
+#include "attnflow/metrics/importance.h"
+#include "attnflow/metrics/perturbation_curve.h"
+#include "attnflow/metrics/positional_rank.h"
+#include "attnflow/metrics/rank_correlation.h"
+#include "attnflow/metrics/relevance.h"
+#include "attnflow/metrics/statistics.h"
 #include "attnflow/tensor/tensor.h"
 
 namespace attnflow::evaluate_refusals_test {

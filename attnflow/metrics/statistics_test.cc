@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/statistics.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "attnflow/base/error.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/golden_evaluate_for_test.h"
+#include "attnflow/metrics/golden_evaluate_for_test.h"
 
 namespace attnflow::statistics_test {
 namespace {

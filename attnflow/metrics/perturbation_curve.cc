@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/perturbation_curve.h"
+#include "attnflow/metrics/perturbation_curve.h"
 
 #include <algorithm>
 #include <cmath>

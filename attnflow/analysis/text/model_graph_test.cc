@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/model_graph.h"
+#include "attnflow/analysis/text/model_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "attnflow/analysis/explain/explain.h"
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/explain_text.h"
+#include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/note_for_test.h"
 #include "attnflow/attribution/resolve.h"

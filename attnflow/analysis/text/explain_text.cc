@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/explain.h"
+#include "attnflow/analysis/text/explain_text.h"
 
 #include <fmt/format.h>
 
@@ -7,16 +7,16 @@
 #include <numeric>
 #include <utility>
 
-#include "attnflow/analysis/explain/begin_report.h"
-#include "attnflow/analysis/explain/blank_token.h"
-#include "attnflow/analysis/explain/memory_check.h"
-#include "attnflow/analysis/explain/mixing_choice.h"
-#include "attnflow/analysis/explain/model_graph.h"
-#include "attnflow/analysis/explain/prediction_target.h"
-#include "attnflow/analysis/explain/stop_sink.h"
-#include "attnflow/analysis/explain/text_input.h"
 #include "attnflow/analysis/methods/score_methods.h"
 #include "attnflow/analysis/tasks/text_task.h"
+#include "attnflow/analysis/text/begin_report.h"
+#include "attnflow/analysis/text/blank_token.h"
+#include "attnflow/analysis/text/memory_check.h"
+#include "attnflow/analysis/text/mixing_choice.h"
+#include "attnflow/analysis/text/model_graph.h"
+#include "attnflow/analysis/text/prediction_target.h"
+#include "attnflow/analysis/text/stop_sink.h"
+#include "attnflow/analysis/text/text_input.h"
 #include "attnflow/attribution/note.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/attribution/words.h"

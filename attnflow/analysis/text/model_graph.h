@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "attnflow/analysis/explain/stop_sink.h"
+#include "attnflow/analysis/text/stop_sink.h"
 #include "attnflow/attribution/resolve.h"
 #include "attnflow/explain/explain_options.h"
 #include "attnflow/explain/fill_report.h"

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/text_input.h"
+#include "attnflow/analysis/text/text_input.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/blank_token.h"
+#include "attnflow/analysis/text/blank_token.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include "attnflow/base/fail.h"
 #include "attnflow/base/random.h"
-#include "attnflow/evaluate/rank_correlation.h"
+#include "attnflow/metrics/rank_correlation.h"
 
 namespace attnflow {
 namespace {

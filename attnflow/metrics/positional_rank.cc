@@ -1,11 +1,11 @@
-#include "attnflow/evaluate/positional_rank.h"
+#include "attnflow/metrics/positional_rank.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "attnflow/base/fail.h"
-#include "attnflow/evaluate/evidence_rank.h"
-#include "attnflow/evaluate/statistics.h"
+#include "attnflow/metrics/evidence_rank.h"
+#include "attnflow/metrics/statistics.h"
 
 namespace attnflow {
 namespace {

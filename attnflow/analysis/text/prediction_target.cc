@@ -1,4 +1,4 @@
-#include "attnflow/analysis/explain/prediction_target.h"
+#include "attnflow/analysis/text/prediction_target.h"
 
 #include <fmt/format.h>
 
