@@ -56,7 +56,8 @@ TEST(NoteTable, DocumentationListsEveryCodeAndItsValues) {
 TEST(Note, HasTheWordsOfItsCode) {
   const Note sink{NoteCode::kAttentionSink, {{"share", 0.4321}, {"token", "The"}}};
   EXPECT_EQ(sink.text,
-            "43% of the output token's attention falls on the first token, \u201cThe\u201d, on average over layers: decoders use "
+            "43% of the output token's attention falls on the first token, \u201cThe\u201d, on average over layers: "
+            "decoders use "
             "it as an attention sink.");
   EXPECT_EQ(note_text(sink), sink.text + " --mask-columns first masks it.");
   const Note gap{NoteCode::kWideGap, {{"widest", 3.04e-4}, {"tolerance", 1e-6}}};

@@ -74,9 +74,9 @@ std::string document_in(const std::string& page) {
 TEST(AnswerHtml, HasEveryPartInOrder) {
   const std::string html = answer_html(checked_report());
   std::size_t at = 0;
-  for (const char* part :
-       {"\u201cher\u201d, 63%, rather than \u201c&lt;b&gt;\u201d", ">key<", ">4.3<", ">\u22120.25<",
-        "Highlighted: ", "logit difference", "\u2713", "The top-ranked token is right", "The order of the tokens agrees"}) {
+  for (const char* part : {"\u201cher\u201d, 63%, rather than \u201c&lt;b&gt;\u201d", ">key<", ">4.3<", ">\u22120.25<",
+                           "Highlighted: ", "logit difference", "\u2713", "The top-ranked token is right",
+                           "The order of the tokens agrees"}) {
     const std::size_t found = part == std::string(">\u22120.25<") ? html.find(part) : html.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in " << html;
     if (part != std::string(">\u22120.25<")) at = found;

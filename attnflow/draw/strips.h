@@ -20,8 +20,8 @@ struct StripText {
   std::size_t left_out = 0;
 };
 
-// The text, in two parts if it is a pair or an encoder-decoder's source and target; for a generation, the prompt and the
-// generated text, of a long one the surroundings of token `shown`.
+// The text, in two parts if it is a pair or an encoder-decoder's source and target; for a generation, the prompt and
+// the generated text, of a long one the surroundings of token `shown`.
 std::vector<StripText> lay_out_strips(const FigureData& data, std::optional<std::size_t> shown);
 
 struct Strip {

@@ -4,7 +4,8 @@
 // which is then dropped, except for the fused rows of the positions that choose tokens, and of all positions if flow is
 // requested. Generated token t was chosen at position m - 1 + t, whose row is reported (report/report.h, Generation).
 // Mixings made for one prediction (relevance, gradient) and methods outside the graph (generation_scores.h) explain
-// each generated token rather than the next ten afterwards: about four passes over the preceding text for each.
+// each generated token rather than the ten most probable others afterwards: about four passes over the preceding text
+// for each.
 //
 // For an encoder-decoder the prompt is the source and the beginning of its target, and its two parts' layers form one
 // graph (model/model.h, TargetInfo), with values of attention, gradients and relevance. settings.layers defaults to the

@@ -50,7 +50,7 @@ const GUIDE: readonly Section[] = [
       "insertion and deletion":
         "Patches are removed in a map’s order, the first-ranked first, until none is left (deletion), or come back in that order to a blank picture (insertion). The better the order, the sooner the prediction falls without them, and the sooner it returns with them: a small area under the deletion line and a large one under the insertion line.",
       "logit difference":
-        "How strongly the model prefers its prediction to the alternatives (the mean of the next ten tokens, or of all other classes), in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
+        "How strongly the model prefers its prediction to the alternatives (the mean of the ten most probable other tokens, or of all other classes), in logits, the scores from which it computes probabilities. Below 0, the model no longer prefers it.",
       "attention sink":
         "Models park attention that they do not need on special tokens or, in decoders, on the first token. Such attention says little about meaning, so these tokens are excluded from colors and rankings until you include them.",
     },
