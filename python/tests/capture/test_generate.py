@@ -180,7 +180,7 @@ class SameAsProgram(PackageTest):
                     report = self.check(name, folder=folder, **options)
                     made = json.loads(report.to_json())["generation"]["tokens"]
                     self.assertGreater(len({token["id"] for token in made}), 1)
-                    self.assertEqual("check" in made[0], options.get("mixing", "attention") in PREDICTIONS)
+                    self.assertEqual("check" in made[0], options.get("mixing", "attention") in (*PREDICTIONS, "auto"))
 
 
 class GenerateTarget(PackageTest):
