@@ -164,7 +164,7 @@ std::string attention_by_option_text(const Note& note) {
                             option_words(note, "residual", "weight of the residual connection to choose")}) {
     if (!words.empty()) lacking.push_back(std::move(words));
   }
-  return fmt::format("Built from attention weights, because contributions and relevance have no {}.",
+  return fmt::format("Built from attention weights, because the model\u2019s default mixing has no {}.",
                      internal::listed(std::move(lacking), "and no"));
 }
 

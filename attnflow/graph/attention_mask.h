@@ -10,6 +10,14 @@
 //                   1 ... E              0 ... s - 1      q
 //                   E + 1, E + 3, ...    q                s ... q
 //                   E + 2, E + 4, ...    q                0 ... s - 1
+//
+// Example:
+//
+//     const AttentionMask mask = AttentionMask::joint(2, 1);  // two source tokens, one encoder layer
+//     assert(mask.keys(1, 0, 4).end == 2);                    // the encoder reads the source
+//     assert(mask.keys(2, 3, 4).begin == 2 && mask.keys(2, 3, 4).size() == 2);  // the target, up to its last token
+//     assert(mask.keys(3, 3, 4).contains(1) && !mask.keys(3, 3, 4).contains(2));
+//     assert(AttentionMask(true).keys(1, 2, 4).size() == 3);  // causal
 #pragma once
 
 #include <cstddef>

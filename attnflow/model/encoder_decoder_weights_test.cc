@@ -132,6 +132,11 @@ TEST(EncoderDecoderConfig, ReadsWhatTargetsBeginWith) {
       parse(bart(), R"({"decoder_start_token_id": 7, "forced_bos_token_id": 8, "bad_words_ids": [[1], [2, 3]]})");
   EXPECT_EQ(beside.begin, (std::vector<std::int64_t>{7, 8}));
   EXPECT_EQ(beside.never, std::vector<std::int64_t>{1});
+  // A token that ends a text may be written even if it is named.
+  for (const char* const ends : {"1", "[6, 1]"}) {
+    const std::string given = R"({"eos_token_id": )" + std::string(ends) + R"(, "bad_words_ids": [[1], [4]]})";
+    EXPECT_EQ(parse(bart(), given).never, std::vector<std::int64_t>{4});
+  }
   const Json unsaid = without(bart(), "decoder_start_token_id");
   expect_refused(ErrorKind::kBadFile, unsaid, {"decoder_start_token_id", "generation_config.json"});
   EXPECT_EQ(parse(with(unsaid, "bos_token_id", 4)).begin, std::vector<std::int64_t>{4});

@@ -474,6 +474,15 @@ std::vector<std::int64_t> read_begin(const SpecialIds& ids) {
   return begin;
 }
 
+// Whether a token ends a text: transformers lets such a token be written even if it is named as a bad word.
+bool is_end(const SpecialIds& ids, std::int64_t id) {
+  constexpr std::string_view kEnd = "eos_token_id";
+  const Json* const ends = ids.reader_of(kEnd).find(kEnd);
+  if (ends == nullptr) return false;
+  const auto is_it = [id](const Json& end) { return end.is_number_integer() && end.get<std::int64_t>() == id; };
+  return ends->is_array() ? std::any_of(ends->begin(), ends->end(), is_it) : is_it(*ends);
+}
+
 // Reads single-token words. Longer ones depend on the tokens before them and are left to transformers, as are beams.
 std::vector<std::int64_t> read_never(const SpecialIds& ids) {
   const Reader& reader = ids.reader_of(kNever);
@@ -483,7 +492,9 @@ std::vector<std::int64_t> read_never(const SpecialIds& ids) {
   if (!words->is_array()) reader.wrong(kNever, "a list of lists of ids", *words);
   for (const Json& word : *words) {
     if (!word.is_array()) reader.wrong(kNever, "a list of lists of ids", word);
-    if (word.size() == 1) never.push_back(static_cast<std::int64_t>(reader.token_id(kNever, word[0], ids.vocabulary)));
+    if (word.size() != 1) continue;
+    const auto id = static_cast<std::int64_t>(reader.token_id(kNever, word[0], ids.vocabulary));
+    if (!is_end(ids, id)) never.push_back(id);
   }
   return never;
 }

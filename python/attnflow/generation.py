@@ -15,8 +15,8 @@ from attnflow.joint import is_encoder_decoder
 from attnflow.model_inputs import check_ids, encoded, positions
 from attnflow.progress import progress_bar
 from attnflow.report import Report
-from attnflow.text import Encoded, encode, never_written, require_words, target_begin
-from attnflow.writing import ends_of, require_free, target_given, written
+from attnflow.text import Encoded, encode, ends_of, never_written, require_words, target_begin
+from attnflow.writing import require_free, target_given, written
 
 
 class GeneratedBackend(Backend):
@@ -106,7 +106,7 @@ def generate(
     most = tokens if room is None else min(tokens, room - len(before) + 1)
     sampling = {"temperature": temperature, "top_p": top_p, "top_k": 0} if temperature > 0 else {}
     made = written(model, tokenizer, prompted.ids, begin, most, ignore_end, seed, sampling, further)
-    ended = len(made) < most or (made[-1] in ends_of(model) and not ignore_end)
+    ended = len(made) < most or (made[-1] in ends_of(model, further) and not ignore_end)
     stopped = "end" if ended else "length" if len(made) >= tokens else "context"
     if chat:
         asked["user"] = given.text

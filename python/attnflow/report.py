@@ -289,8 +289,9 @@ class Report(Tabular):
     def top(self, count: int = 5, method: str | None = None) -> list[tuple[int, str, float]]:
         """The input tokens that the output token depends on most: position, label and value, the largest first.
 
-        method: by default that of `answer`, which the check agrees with best; or another that the report holds. Values
-            of layers are those of the last one; those of `scores` are signed: the largest argue for the prediction.
+        method: by default that of `answer`: the one that the check agrees with best, or, without a check, flow over
+            relevance and rollout over all else. Or another that the report holds. Values of layers are those of the
+            last one; those of `scores` are signed: the largest argue for the prediction.
             Special tokens and zeros are not ranked.
         """
         import numpy as np

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 from attnflow.errors import Error, bad_input
@@ -174,22 +175,42 @@ def encode_target(model: Any, tokenizer: Any, text: str) -> Encoded:
 
 def target_begin(model: Any, further: Mapping[str, Any] | None = None) -> list[int]:
     """The tokens that whatever an encoder-decoder generates begins with; `further`: arguments of model.generate()."""
-    start, forced = (_setting(model, further or {}, name) for name in ("decoder_start_token_id", "forced_bos_token_id"))
+    names = ("decoder_start_token_id", "bos_token_id", "forced_bos_token_id")
+    start, beginning, forced = (_setting(model, further or {}, name, model.config) for name in names)
+    start = beginning if start is None else start  # as transformers does
     if start is None:
         raise Error(f"expected decoder_start_token_id in the configuration of {type(model).__name__}, found none")
     return [int(token) for token in (start, forced) if token is not None]
 
 
 def never_written(model: Any, further: Mapping[str, Any]) -> list[int]:
-    """The tokens that bad_words_ids names alone, which no generated text has; `further` as above."""
-    return [int(word[0]) for word in _setting(model, further, "bad_words_ids") or () if len(word) == 1]
+    """The tokens that bad_words_ids names alone, which no generated text has; `further` as above.
+
+    Tokens that end a text may be written all the same.
+    """
+    ends = ends_of(model, further)
+    return [
+        int(word[0])
+        for word in _setting(model, further, "bad_words_ids", model.config) or ()
+        if len(word) == 1 and word[0] not in ends
+    ]
 
 
-def _setting(model: Any, further: Mapping[str, Any], name: str) -> Any:
-    """A setting of generation, which its arguments have before its own configuration, and that before the model's."""
-    configs = (getattr(model, "generation_config", None), model.config)
-    found = (further.get(name), *(getattr(one, name, None) for one in configs))
-    return next((value for value in found if value is not None), None)
+def ends_of(model: Any, further: Mapping[str, Any]) -> set[int]:
+    """The tokens that end a text; `further` as above."""
+    found = _setting(model, further, "eos_token_id")
+    return set() if found is None else {int(token) for token in (found if isinstance(found, list) else [found])}
+
+
+def _setting(model: Any, further: Mapping[str, Any], name: str, *more: Any) -> Any:
+    """A setting of generation: of its arguments, else of a configuration among them, the model's own, or `more`."""
+    configs = (
+        SimpleNamespace(**further),
+        further.get("generation_config"),
+        getattr(model, "generation_config", None),
+        *more,
+    )
+    return next((value for one in configs if (value := getattr(one, name, None)) is not None), None)
 
 
 def _end_of_text(tokenizer: Any, text: str, encoded: Encoded) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnflow.errors import Error
 from attnflow.model_inputs import inputs_of_ids
+from attnflow.text import ends_of
 
 # Arguments of generate() by the parameters that take their place.
 _PARAMETERS = {
@@ -64,21 +65,21 @@ def written(
     if ignore_end:  # a token that ends the text may be chosen, and stays
         given["eos_token_id"] = _NO_TOKEN
     if model.generation_config.pad_token_id is None:
-        known = (*sorted(ends_of(model)), getattr(tokenizer, "pad_token_id", None), 0)
+        known = (*sorted(ends_of(model, further)), getattr(tokenizer, "pad_token_id", None), 0)
         given["pad_token_id"] = next(token for token in known if token is not None)
     with torch.no_grad(), torch.random.fork_rng():
         torch.manual_seed(int(seed))
         output = model.generate(**inputs_of_ids(model, ids), **(given | dict(further)))
     sequences = output if isinstance(output, torch.Tensor) else output.sequences
-    made = [int(token) for token in sequences[0, len(begin or ids) :]]
+    whole = [int(token) for token in sequences[0]]
+    if whole[: len(begin)] != list(begin):
+        raise Error(
+            f"expected a target that begins with tokens {list(begin)}, found {whole[: len(begin)]}", kind="other"
+        )
+    made = whole[len(begin or ids) :]
     if not ignore_end:  # padding behind the end, of beams that were longer
-        ends = ends_of(model)
+        ends = ends_of(model, further)
         made = made[: next((at + 1 for at, token in enumerate(made) if token in ends), None)]
     if not made:
         raise Error("expected at least one generated token, found none", kind="other")
     return made
-
-
-def ends_of(model: Any) -> set[int]:
-    found = model.generation_config.eos_token_id
-    return set() if found is None else {int(token) for token in (found if isinstance(found, list) else [found])}

@@ -108,9 +108,9 @@ class Surface(PackageTest):
         report = attnflow.attribute(random_attention(), list("abcdef"), special=[True, *[False] * 5], output_token=2)
         ranked = report.top(3)
         self.assertEqual([text for _, text, _ in ranked], ["abcdef"[token] for token, _, _ in ranked])
-        row = getattr(report, str(report.answer.method))[-1, 2]
+        row = report.rollout[-1, 2]  # the answer's map over attention
         self.assertEqual([value for *_, value in ranked], sorted(row[1:], reverse=True)[:3])
-        self.assertEqual(report.top(1, "rollout")[0][2], report.rollout[-1, 2, 1:].max())
+        self.assertEqual(report.top(1, "flow")[0][2], report.flow[-1, 2, 1:].max())
         np.testing.assert_array_equal(report.graph(-1), report.graph(3))
         np.testing.assert_allclose(report.graph(1).sum(axis=1), 1, atol=1e-6)
         with self.assertRaisesRegex(attnflow.Error, "from 1 to 3, or from -3 to -1, found 4"):

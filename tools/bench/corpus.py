@@ -96,9 +96,12 @@ def same(row: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether rows are equal, and their numbers up to what float32 rounds in batches of other sizes."""
     import numpy as np
 
-    values = [name for name in ("raw", "rollout", "flow") if row[name] is not None]
-    close = all(np.allclose(row[name], other[name], rtol=0, atol=ROUNDING) for name in values)
-    return close and all(row[name] == other[name] for name in row if name not in values)
+    def close(name: str) -> bool:
+        found = [np.zeros(0) if one[name] is None else np.atleast_1d(one[name]) for one in (row, other)]
+        return found[0].shape == found[1].shape and np.allclose(*found, rtol=0, atol=ROUNDING)
+
+    values = ("raw", "rollout", "flow", "probability")
+    return all(close(name) if name in values else row[name] == other[name] for name in row)
 
 
 def same_rows(folder: Path) -> None:

@@ -209,20 +209,29 @@ class GenerateTarget(PackageTest):
             {"num_beams": 3, "repetition_penalty": 1.3},
             {"forced_bos_token_id": 7},
             {"decoder_start_token_id": 5},
+            {"generation_config": transformers.GenerationConfig(forced_bos_token_id=9)},
         ):
             with self.subTest(**given), torch.no_grad():
                 begin, made, stopped = self.made(tokens=6, ignore_end=True, generation=given)
                 expected = self.model.generate(**inputs, max_new_tokens=7, eos_token_id=2**31 - 1, **given)
                 self.assertEqual(begin + made, expected[0].tolist())
-                start, language = given.get("decoder_start_token_id", 0), given.get("forced_bos_token_id", 3)
+                forced = 9 if "generation_config" in given else given.get("forced_bos_token_id", 3)
+                start, language = given.get("decoder_start_token_id", 0), forced
                 self.assertEqual((begin, stopped), ([start, language], "length"))
 
     def test_where_it_ends(self) -> None:
         _, whole, _ = self.made(tokens=8, ignore_end=True, generation={"repetition_penalty": 3.0})
         model, _ = loaded("mbart")
         model.generation_config.eos_token_id = whole[4]
-        _, made, stopped = self.made(model, tokens=8, generation={"repetition_penalty": 3.0})
-        self.assertEqual((made, stopped), (whole[: whole.index(whole[4]) + 1], "end"))
+        cut = (whole[: whole.index(whole[4]) + 1], "end")
+        for writer, given in (
+            (model, {}),
+            (model, {"bad_words_ids": [[whole[4]]]}),  # which transformers does not apply to the end of a text
+            (self.model, {"generation_config": transformers.GenerationConfig(eos_token_id=whole[4])}),
+        ):
+            with self.subTest(**given):
+                _, made, stopped = self.made(writer, tokens=8, generation={"repetition_penalty": 3.0, **given})
+                self.assertEqual((made, stopped), cut)
         begin, made, stopped = self.made(tokens=64, ignore_end=True)  # of 40 positions; the last token takes none
         self.assertEqual((len(begin) + len(made), stopped), (41, "context"))
 
