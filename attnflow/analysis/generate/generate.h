@@ -8,8 +8,8 @@
 // for each.
 //
 // For an encoder-decoder the prompt is the source and the beginning of its target, and its two parts' layers form one
-// graph (model/model.h, TargetInfo), for every mixing. settings.layers defaults to the decoder's layers, or to the last of
-// them for gradients and relevance.
+// graph (model/model.h, TargetInfo), for every mixing. settings.layers defaults to the decoder's layers, or to the last
+// of them for gradients and relevance.
 #pragma once
 
 #include <cstddef>
