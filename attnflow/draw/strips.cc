@@ -151,6 +151,17 @@ const ReportCheck* check_shown(const FigureData& data) {
   return check ? &*check : nullptr;
 }
 
+// What the colors of the drops say. An embedding predicts nothing.
+std::string drops_key(const Report& report, const ReportCheck& check) {
+  const bool of_embedding = std::ranges::any_of(
+      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
+  const bool of_similarity = report.target && report.target->kind == "similarity";
+  if (of_embedding && !of_similarity) return "the darker the blue, the more the embedding depends on the token";
+  const char* const what = of_similarity ? "similarity" : "prediction";
+  if (!check.has_rises()) return fmt::format("blue tokens speak for the {}", what);
+  return fmt::format("blue tokens speak for the {}, red ones, without which it rises, against it", what);
+}
+
 }  // namespace
 
 std::vector<StripText> lay_out_strips(const FigureData& data, std::optional<std::size_t> shown) {
@@ -194,21 +205,6 @@ Strip make_strip(const FigureData& data, Method method, const MethodScores* scor
   }
   return strip;
 }
-
-namespace {
-
-// What the colors of the drops say. An embedding predicts nothing.
-std::string drops_key(const Report& report, const ReportCheck& check) {
-  const bool of_embedding = std::ranges::any_of(
-      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
-  const bool of_similarity = report.target && report.target->kind == "similarity";
-  if (of_embedding && !of_similarity) return "the darker the blue, the more the embedding depends on the token";
-  const char* const what = of_similarity ? "similarity" : "prediction";
-  if (!check.has_rises()) return fmt::format("blue tokens speak for the {}", what);
-  return fmt::format("blue tokens speak for the {}, red ones, without which it rises, against it", what);
-}
-
-}  // namespace
 
 std::optional<Strip> drops_strip(const FigureData& data) {
   const ReportCheck* const check = check_shown(data);
