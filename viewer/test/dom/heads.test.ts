@@ -358,6 +358,11 @@ describe("a decoder whose first token takes most", () => {
     expect(text("h1")).toMatch(/: rollout says little, as the attention sink “.+” holds nearly all of it$/u);
     await click("#sink-toggle");
     expect(text("h1")).toMatch(/: rollout ranks the attention sink “.+” first$/u);
+    // Small values beside a small sink: their share counts.
+    const small = Array.from(held, (value, at) => 1e-3 * (at % columns === 0 ? 1 : 1e4 * value));
+    await openWhole({ ...sunk, arrays: { ...sunk.arrays, rollout: arrayOf(rollout.shape, small) } });
+    await choose("rollout");
+    expect(text("h1")).toMatch(/: rollout ranks “.+” first/u);
   });
 
   test("a comparison shows the other tokens, both sides of a method on one scale, as maps of layers do", async () => {
