@@ -38,7 +38,7 @@ export function CheckTip({ check, name }: CheckTipProps) {
 }
 
 /** The scale of falls and rises, and how to see what stood in. */
-export function CheckLegend({ check, part }: { check: Check; part: "token" | "patch" }) {
+export function CheckLegend({ check, part }: { check: Check; part: "token" | "word" | "patch" }) {
   const { quantity, value, left_out: leftOut = 0, irreplaceable = [], tokens } = check;
   const scale = new DivergingScale(dark.value);
   const top = largestDrop(check);
