@@ -260,6 +260,14 @@ describe("methods beside the graph", () => {
     };
   }
 
+  test("say words where the check replaced words", async () => {
+    const report = scored(false);
+    await open({ ...report, settings: { ...report.settings, words: true } });
+    await choose("attnlrp");
+    expect(text("#check-heading")).toContain("Without each word");
+    expect(text("#check-legend")).toContain("Click a word for what replaced it.");
+  });
+
   test("have signs, a legend that names both ends, and no views that need a matrix", async () => {
     await open(scored(false));
     expect(has("#agreement")).toBe(false);
