@@ -142,8 +142,7 @@ std::string joint_layers_text(const Note& note) {
   std::string text = fmt::format(
       "Encoder and decoder form one graph of {} layers: the first {} tokens are the source, the others the target. {} "
       "of the graph {} the encoder\u2019s. Each layer of the decoder is two layers of the graph, its self-attention "
-      "and "
-      "then its attention to the source: layers {} and {} are the decoder\u2019s layer 1",
+      "and then its attention to the source: layers {} and {} are the decoder\u2019s layer 1",
       last, count_in(note, "source_tokens"), encoder == 1 ? "Layer 1" : fmt::format("Layers 1 to {}", encoder),
       encoder == 1 ? "is" : "are", encoder + 1, encoder + 2);
   if (decoder > 1) {
@@ -330,8 +329,7 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "--words merges the tokens of each word."},
     {Code::kTargetFirstToken, "target-first-token", "option word tokens token",
      "--{option} {word} is {tokens} tokens; the model predicts one at a time, so only the first, \u201c{token}\u201d, "
-     "is "
-     "explained."},
+     "is explained."},
     {Code::kSystemTurn, "system-turn", "turn", system_turn_text,
      "--system TEXT replaces it; --system \"\" empties it."},
 
@@ -386,23 +384,19 @@ constexpr auto kRows = std::to_array<NoteRow>({
      "shares sum to less than 1."},
     {Code::kAttentionSink, "attention-sink", "share token",
      "{share:%} of the output token's attention falls on the first token, \u201c{token}\u201d, on average over layers: "
-     "decoders "
-     "use it as an attention sink.",
+     "decoders use it as an attention sink.",
      "--mask-columns first masks it."},
     {Code::kAttentionSinkGenerated, "attention-sink-generated", "share token",
      "{share:%} of the attention falls on the first token, \u201c{token}\u201d, on average over layers: decoders use "
-     "it as an "
-     "attention sink.",
+     "it as an attention sink.",
      "--mask-columns first masks it."},
     {Code::kSecondTokenSink, "second-token-sink", "share token",
      "With the first token masked, the second, \u201c{token}\u201d, can attend to itself alone, so rollout accumulates "
-     "there: "
-     "{share:%} of what the output token depends on.",
+     "there: {share:%} of what the output token depends on.",
      "--normalize receptive-field removes that advantage."},
     {Code::kSecondTokenSinkGenerated, "second-token-sink-generated", "share token",
      "With the first token masked, the second, \u201c{token}\u201d, can attend to itself alone, so rollout accumulates "
-     "there: "
-     "{share:%} of what generated tokens depend on, on average.",
+     "there: {share:%} of what generated tokens depend on, on average.",
      "--normalize receptive-field removes that advantage."},
 
     {Code::kRolloutNotShares, "rollout-not-shares", "output_token layer sum",

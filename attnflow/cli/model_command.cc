@@ -136,7 +136,8 @@ void describe_model(const Folder& folder, const OpenOptions& options) {
   fmt::print(console().out, "name          {}\n", info.name);
   fmt::print(console().out, "architecture  {}\n", info.architecture);
   if (info.target) {
-    fmt::print(console().out, "layers        {} (encoder {}, decoder {} counted twice)\n", info.layers,
+    fmt::print(console().out,
+               "layers        {} in one graph: {} of the encoder, and two for each of the decoder's {}\n", info.layers,
                info.target->encoder_layers, info.target->decoder_layers);
   } else {
     fmt::print(console().out, "layers        {}\n", info.layers);

@@ -124,15 +124,17 @@ std::string text_html(const Report& report, const AnswerRow& row, const ReportCh
   const std::vector<bool> shown = shown_tokens(row, check);
   std::string html = "<div dir=\"auto\" style=\"line-height: 1.6\">";
   bool skipped = false;
+  bool begins_text = false;
   for (std::size_t j = 0; j < tokens.size(); ++j) {
+    begins_text = begins_text || tokens[j].begins_text;  // or a token before it that is not shown
     if (!shown[j]) {
       skipped = true;
       continue;
     }
     if (skipped) html += " \u2026";
-    if (tokens[j].begins_text) html += "<br>";
+    if (begins_text) html += "<br>";
     if (j > 0 && !tokens[j].touches) html += '\n';
-    skipped = false;
+    skipped = begins_text = false;
     html += token_html(tokens[j], joined_label(tokens, j), leads[j], check != nullptr);
   }
   return html + (skipped ? " \u2026" : "") + "</div>\n";

@@ -27,17 +27,6 @@ namespace {
 
 std::string prediction_line(const ReportPrediction& prediction, const FigureData& data) {
   constexpr std::size_t kMost = 5;
-  const bool of_class = prediction.kind == "classification" || prediction.kind == "token-class";
-  const auto list = [&](const std::vector<ReportChoice>& choices) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(kMost, choices.size()); ++i) {
-      text += fmt::format(
-          "{}{} {}", i == 0 ? "" : ", ",
-          isolated(of_class ? clean_text(choices[i].label) : "\u201c" + clean_text(choices[i].label) + "\u201d"),
-          probability_percent(choices[i].probability));
-    }
-    return text;
-  };
   std::string line =
       prediction.kind == "next"     ? "predicted next: "
       : prediction.kind == "answer" ? "answer: "
@@ -45,6 +34,7 @@ std::string prediction_line(const ReportPrediction& prediction, const FigureData
           ? fmt::format("class of {} (position {}): ", data.labels[*prediction.position], *prediction.position)
       : prediction.position ? fmt::format("predicted at position {}: ", *prediction.position)
                             : "predicted: ";
+  const auto list = [&](const auto& choices) { return choice_list(prediction, choices, kMost, /*isolates=*/true); };
   line += list(prediction.choices);
   if (!prediction.candidates.empty()) line += "; of the candidates: " + list(prediction.candidates);
   return line;

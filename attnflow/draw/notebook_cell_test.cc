@@ -94,6 +94,18 @@ TEST(AnswerHtml, LongTextsAreCutAroundWhatMatters) {
   test::expect_no_parts(answer_html(long_report(40)), {"\u2026"});
 }
 
+TEST(AnswerHtml, ASecondTextBeginsALineIfItsFirstTokenIsNotShown) {
+  Report report = internal::synthetic_report(std::vector<std::string>(900, "word"), 1);
+  test::expect_no_parts(answer_html(report), {"<br>"});
+  for (const std::size_t begin : {400U, 450U}) {  // far from the tokens with the largest values, and of others
+    for (std::size_t j = 0; j < 900; ++j) {
+      report.input.tokens[j].segment = j < begin ? 0 : 1;
+      report.rollout(0, 0, j) = j == 0 || j == 800 ? 0.4 : 1e-4;
+    }
+    test::expect_parts(answer_html(report), {" \u2026<br>"});
+  }
+}
+
 TEST(AnswerHtml, PiecesOfJoinedScriptsStayJoined) {
   Report report = internal::synthetic_report({"\u0643\u062a", "##\u0627\u0628", "key"});
   test::expect_parts(answer_html(report), {"\u062a\u200d<", ">\u200d\u0627"});

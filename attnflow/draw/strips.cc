@@ -151,6 +151,21 @@ const ReportCheck* check_shown(const FigureData& data) {
   return check ? &*check : nullptr;
 }
 
+const char* unit_of_text(const Report& report) { return report.settings.words ? "word" : "token"; }
+
+// What the colors of the drops say. An embedding predicts nothing.
+std::string drops_key(const Report& report, const ReportCheck& check) {
+  const bool of_embedding = std::ranges::any_of(
+      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
+  const bool of_similarity = report.target && report.target->kind == "similarity";
+  const char* const unit = unit_of_text(report);
+  if (of_embedding && !of_similarity)
+    return fmt::format("the darker the blue, the more the embedding depends on the {}", unit);
+  const char* const what = of_similarity ? "similarity" : "prediction";
+  if (!check.has_rises()) return fmt::format("blue {}s speak for the {}", unit, what);
+  return fmt::format("blue {}s speak for the {}, red ones, without which it rises, against it", unit, what);
+}
+
 }  // namespace
 
 std::vector<StripText> lay_out_strips(const FigureData& data, std::optional<std::size_t> shown) {
@@ -195,29 +210,13 @@ Strip make_strip(const FigureData& data, Method method, const MethodScores* scor
   return strip;
 }
 
-namespace {
-
-// What the colors of the drops say. An embedding predicts nothing.
-std::string drops_key(const Report& report, const ReportCheck& check) {
-  const bool of_embedding = std::ranges::any_of(
-      report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
-  const bool of_similarity = report.target && report.target->kind == "similarity";
-  if (of_embedding && !of_similarity) return "the darker the blue, the more the embedding depends on the token";
-  const char* const what = of_similarity ? "similarity" : "prediction";
-  if (!check.has_rises()) return fmt::format("blue tokens speak for the {}", what);
-  return fmt::format("blue tokens speak for the {}, red ones, without which it rises, against it", what);
-}
-
-}  // namespace
-
 std::optional<Strip> drops_strip(const FigureData& data) {
   const ReportCheck* const check = check_shown(data);
   if (check == nullptr || check->tokens.empty()) return std::nullopt;
   std::vector<double> drops(data.tokens, std::numeric_limits<double>::quiet_NaN());
   for (const CheckedToken& one : check->tokens) drops[one.token] = one.drop;
   Strip strip{.id = "strip-check", .row = {.values = std::move(drops), .output = {}}, .of_drops = true};
-  strip.head = {.title = fmt::format("without each {}", data.report.settings.words ? "word" : "token"),
-                .scale = scale_of_drops(*check)};
+  strip.head = {.title = fmt::format("without each {}", unit_of_text(data.report)), .scale = scale_of_drops(*check)};
   strip.caption = fmt::format("How far the {} falls: {}.", clean_text(check->quantity), drops_key(data.report, *check));
   return strip;
 }

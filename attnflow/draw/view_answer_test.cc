@@ -128,6 +128,9 @@ TEST(AnswerView, PutsTheSecondTextBelowTheFirst) {
 TEST(AnswerView, AnEmbeddingIsNotCalledAPrediction) {
   Report report = checked_report(kPieces);
   EXPECT_TRUE(has_text_with(read_svg(figure_svg(report)), "blue tokens speak for the prediction, red ones"));
+  report.settings.words = true;
+  EXPECT_TRUE(has_text_with(read_svg(figure_svg(report)), "blue words speak for the prediction, red ones"));
+  report.settings.words = false;
   report.predictions = {{"embedding", {}, {}, {}}};
   const SvgDocument svg = read_svg(figure_svg(report));
   EXPECT_TRUE(has_text_with(svg, "the darker the blue, the more the embedding depends on the token."));

@@ -49,6 +49,17 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   return map;
 }
 
+// The largest of the map's tokens that nothing fits in place of, if its value is above `least`, that of all checked
+// ones.
+std::optional<std::size_t> unchecked_above(double least, const Map& map, const ReportCheck& check, bool sink) {
+  std::optional<std::size_t> found;
+  for (const std::size_t token : check.irreplaceable) {
+    if (token == 0 && sink) continue;
+    if (map.values[token] > (found ? map.values[*found] : least)) found = token;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<double> BlankOut::scores() const {
@@ -124,14 +135,15 @@ void check_maps(ReportCheck& check, const Report& report, std::size_t output_tok
       if (!map->gaps.empty()) gaps.push_back(map->gaps[one->token]);
     }
     if (ranked.empty()) continue;
-    const auto largest = std::max_element(values.begin(), values.end()) - values.begin();
+    const auto largest = std::max_element(values.begin(), values.end());
     const auto by_drop = [](const CheckedToken* a, const CheckedToken* b) { return a->drop < b->drop; };
     check.maps.push_back({.method = method,
                           .layer = map->layer,
                           .rank_correlation = spearman(values, drops, {.first_gaps = gaps}),
                           .compared = ranked.size(),
-                          .first_token = ranked[static_cast<std::size_t>(largest)]->token,
-                          .decisive_token = (*std::max_element(ranked.begin(), ranked.end(), by_drop))->token});
+                          .first_token = ranked[static_cast<std::size_t>(largest - values.begin())]->token,
+                          .decisive_token = (*std::max_element(ranked.begin(), ranked.end(), by_drop))->token,
+                          .unchecked_token = unchecked_above(*largest, *map, check, sink)});
   }
 }
 

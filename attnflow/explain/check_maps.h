@@ -37,7 +37,7 @@ std::vector<std::size_t> chosen_tokens(const Report& report, std::size_t output_
                                        const std::vector<std::size_t>& compared, std::size_t most);
 
 // Fills check.maps for each of the report's methods except blank-out itself, by its values for `output_token`; tokens
-// without a drop are not compared.
+// without a drop are not compared. check.irreplaceable must be known.
 void check_maps(ReportCheck& check, const Report& report, std::size_t output_token, const CheckedInput& input);
 
 }  // namespace attnflow

@@ -71,6 +71,30 @@ TEST(CheckMaps, ComparesOnlyTokensThatWereChecked) {
   EXPECT_EQ(check.maps[0].first_token, 2U);
 }
 
+TEST(CheckMaps, NamesTheTokenAboveAllThatNothingFitsInPlaceOf) {
+  Report report = sample();
+  report.settings.top_k = 1;
+  ReportCheck check = check_of({0.0, 4.0, -3.0, 2.0, 1.0, 0.0});
+  const auto unchecked = [&] {
+    check.maps.clear();
+    check_maps(check, report, 0, input_of(report, 1));
+    return check.maps.at(0).unchecked_token;
+  };
+  EXPECT_EQ(unchecked(), std::nullopt);  // the predicted token, whose value is larger, does not count
+  check.tokens.erase(check.tokens.begin() + 3);
+  EXPECT_EQ(unchecked(), std::nullopt);  // left out to save time
+  check.irreplaceable = {3};
+  EXPECT_EQ(unchecked(), std::nullopt);  // ranked below
+  report.rollout(0, 0, 3) = 0.035;
+  EXPECT_EQ(unchecked(), 3U);
+
+  report.settings.methods = {Method::kAttnLrp};
+  report.scores = {{.method = Method::kAttnLrp, .values = Tensor<double>({1, 6}, {0.0, 0.0, 0.2, -0.5, 0.1, 0.0})}};
+  EXPECT_EQ(unchecked(), std::nullopt);  // speaks against
+  report.scores[0].values(0, 3) = 0.5;
+  EXPECT_EQ(unchecked(), 3U);
+}
+
 // Without relevance, only rollout onto the token itself remains, which ranks nothing.
 TEST(CheckMaps, LeavesOutARowThatCarriesNothing) {
   Report report = sample();

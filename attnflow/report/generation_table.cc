@@ -174,7 +174,7 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
     std::size_t token_width = 5;
     const std::size_t most = std::min(kMaxGeneratedToken, width / 4);  // leaves room for the ranking
     for (const Line& line : content.lines)
-      token_width = std::max(token_width, std::min(most, display_width(quoted_name(line.token))));
+      token_width = std::max(token_width, std::min(most, display_width(quoted_name(line.token, most, ellipsis))));
     const std::size_t number_width = std::to_string(report.generation->tokens.size() - 1).size();
     out +=
         shorten(fmt::format("{:>{}} {} {:>5}{}  depends most on", "", number_width,
@@ -182,16 +182,17 @@ std::string generation_terminal_table(const Report& report, const TableOptions& 
                 width, ellipsis) +
         "\n";
     for (const Line& line : content.lines) {
-      std::string text = fmt::format("{:>{}} {} {:>4.0f}%", line.number, number_width,
-                                     fit_to_cells(quoted_name(line.token, token_width - 2), token_width, ellipsis),
-                                     100.0 * line.probability);
+      std::string text =
+          fmt::format("{:>{}} {} {:>4.0f}%", line.number, number_width,
+                      fit_to_cells(quoted_name(line.token, token_width - 2, ellipsis), token_width, ellipsis),
+                      100.0 * line.probability);
       if (content.has_share) text += fmt::format(" {:>5.0f}%", 100.0 * line.prompt_share);
       text += "  ";
       std::size_t used = display_width(text);
       bool first = true;
       for (const RankedToken& ranked : line.ranking) {
         if (ranked.sink) break;  // stated below the table
-        const std::string name = isolated(quoted_token(report, ranked.token, kMaxGeneratedToken));
+        const std::string name = isolated(quoted_token(report, ranked.token, kMaxGeneratedToken, ellipsis));
         const std::string piece = fmt::format("{}{} {:.3f}", first ? "" : ", ", name, ranked.value);
         if (used + display_width(piece) > width) break;
         text += piece;

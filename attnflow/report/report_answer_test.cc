@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -302,19 +303,81 @@ TEST(Answer, AMapOfZerosIsNotJudgedAndIsNotTheBest) {
       "A map is not judged where an attention sink holds nearly all of it, or where all of its values are 0."));
 }
 
+TEST(Answer, ScoresOfZeroAreNotJudged) {
+  Report report = checked_report();
+  report.settings.methods.push_back(Method::kAttnLrp);
+  report.scores = {{.method = Method::kAttnLrp, .values = Tensor<double>({1, 4}, {0.0, 0.5, 0.0, 0.0}), .sums = {{}}}};
+  const std::vector<MapCheck> maps = {{.method = Method::kAttnLrp, .compared = 7, .first_token = 2}};
+  report.check->maps = maps;
+  const auto effect = [&] {
+    return internal::map_words(report, *report.check, report.check->maps[0], report.output_token).effect;
+  };
+  EXPECT_FALSE(effect().starts_with("This map ranks nothing")) << effect();
+  report.scores[0].values(0, 1) = 0.0;
+  EXPECT_EQ(effect(), "This map ranks nothing, so it is not judged: all of its values are 0.");
+}
+
+TEST(Answer, AGenerationsMapOfZerosOnThePromptIsNotJudged) {
+  Report report = test::small_generation();
+  const std::size_t output = report.output_tokens.at(0);
+  EXPECT_EQ(why_nothing_ranked(report, Method::kRollout, output, {report.settings.layers.back()}), "");
+  for (std::size_t j = 0; j < report.input.tokens.size(); ++j) {
+    report.rollout(report.settings.layers.size() - 1, 0, j) = 0.0;
+  }
+  EXPECT_EQ(why_nothing_ranked(report, Method::kRollout, output, {report.settings.layers.back()}),
+            "all of its values on the prompt are 0");
+}
+
+TEST(Answer, SpeaksOfWordsWhereWordsWereReplaced) {
+  Report report = checked_report();
+  report.settings.words = true;
+  EXPECT_TRUE(report_answer(report, Method::kFlow).verdicts.at(0).text.starts_with("The top-ranked word is right"));
+  const internal::CheckWords words = internal::check_words(report);
+  EXPECT_EQ((words.summary + words.key).find("token"), std::string::npos) << words.summary << words.key;
+}
+
+TEST(SinkHoldsAll, ByTheShareOfAllOthers) {
+  EXPECT_TRUE(sink_holds_all({0.9995, 0.0003, 0.0002}));
+  EXPECT_FALSE(sink_holds_all({0.98, 0.01, 0.01}));
+  std::vector<double> spread(2001, 0.5 / 2000.0);  // each below 0.001, together half
+  spread[0] = 0.5;
+  EXPECT_FALSE(sink_holds_all(spread));
+  EXPECT_FALSE(sink_holds_all({3e-4, 1e-4, 5e-5}));  // a small row, like those of gradients
+  EXPECT_TRUE(sink_holds_all({3e-4, 1e-6, 0.0}));
+}
+
+TEST(DropsLine, LeavesOutZerosAndKeepsRoomForTheLargestRise) {
+  Report report = checked_report();
+  report.input.tokens.resize(12, report.input.tokens[1]);
+  ReportCheck check{.quantity = "logit", .value = 1.0};
+  check.tokens = {{.token = 1, .drop = 0.0}, {.token = 2, .drop = 0.5}};
+  const std::string line = internal::drops_line(report, check);
+  EXPECT_TRUE(line.ends_with(" falls by: \u201ccats\u201d 0.500.")) << line;
+  for (std::size_t j = 3; j < 12; ++j) check.tokens.push_back({.token = j, .drop = 0.1 * static_cast<double>(j)});
+  check.tokens.push_back({.token = 0, .drop = -0.001});
+  const std::string full = internal::drops_line(report, check);
+  EXPECT_TRUE(full.ends_with("; it rises by: \u201c[CLS]\u201d 0.00100, ...")) << full;
+  EXPECT_EQ(std::ranges::count(full, ','), 8) << full;  // after "token", between seven falls, and before "..."
+  EXPECT_EQ(internal::drops_line(report, {.quantity = "logit", .value = 1.0, .tokens = {{.token = 1}}}),
+            "Without each token, the logit (1.00) stays.");
+}
+
 TEST(Answer, AMapWhoseFirstTokenCouldNotBeCheckedMayBeRight) {
   Report report = checked_report();
   report.input.tokens[3].special = false;
   const auto top = [&] { return report_answer(report, Method::kFlow).verdicts.at(0); };
   EXPECT_EQ(top().level, "strong");
-  report.check->irreplaceable = 1;
+  report.check->irreplaceable = {3};
+  EXPECT_EQ(top().level, "strong");
+  MapCheck& map = *std::ranges::find(report.check->maps, Method::kFlow, &MapCheck::method);
+  map.unchecked_token = 3;
   EXPECT_EQ(top().level, "weak");
   EXPECT_EQ(top().text,
             "The top-ranked token may be right: without \u201ccats\u201d, the logit difference falls from 3.20 to "
             "\u22121.10 \u00b1 0.5. The map ranks \u201c[SEP]\u201d above \u201ccats\u201d; nothing fits in its "
             "place, so it was not checked.");
-  report.predictions.push_back({"masked", 3, {}, {}});  // which is predicted
-  EXPECT_EQ(top().level, "strong");
+  report.settings.top_k = 1;
+  EXPECT_EQ(top().level, "weak");
 }
 
 TEST(Answer, NumbersWordsThatTheTextRepeats) {
@@ -373,7 +436,7 @@ TEST(AttentionRow, IsSaidWhereItsSinkHoldsNearlyAll) {
   EXPECT_EQ(line,
             "rollout over attention says little here: \u201c[CLS]\u201d, an attention sink, holds nearly all of it.");
   test::expect_parts(terminal_table(report, {.width = 200, .color = true}), {line});
-  report.attention_rollout = Tensor<double>({1, 4}, {0.99, 0.009, 0.001, 0.0});
+  report.attention_rollout = Tensor<double>({1, 4}, {0.98, 0.019, 0.001, 0.0});
   EXPECT_FALSE(holds_nearly_all(*attention_row(report)));
 }
 

@@ -53,32 +53,14 @@ Order order_of(const ReportCheck& check, const MapCheck& map) {
 }
 
 std::string why_not_judged(const Report& report, const MapCheck& map, std::size_t output_token) {
-  return map.layer ? why_nothing_ranked(report, map.method, output_token, {*map.layer}) : "";
-}
-
-// The token that the map ranks first, if nothing fits in its place, so that the check knows nothing of it.
-std::optional<std::size_t> unchecked_first(const Report& report, const ReportCheck& check, const MapCheck& map,
-                                           std::size_t output_token) {
-  if (check.irreplaceable == 0 || !map.layer) return std::nullopt;
-  const std::vector<std::size_t>& layers = *method_values(report, map.method).layers;
-  const auto place = static_cast<std::size_t>(std::ranges::find(layers, *map.layer) - layers.begin());
-  if (place == layers.size()) return std::nullopt;
-  // What stands at a mask is predicted, and never compared.
-  const auto is_mask = [&](std::size_t token) {
-    return std::ranges::any_of(
-        report.predictions, [&](const ReportPrediction& one) { return one.kind == "masked" && one.position == token; });
-  };
-  for (const RankedToken& ranked : rank_input_tokens(report, map.method, output_token, {place})) {
-    if (ranked.special || ranked.sink || is_mask(ranked.token)) continue;
-    return check.find(ranked.token) == nullptr ? std::optional(ranked.token) : std::nullopt;
-  }
-  return std::nullopt;
+  return why_nothing_ranked(report, map.method, output_token,
+                            map.layer ? std::vector<std::size_t>{*map.layer} : std::vector<std::size_t>{});
 }
 
 Verdict verdict_of(const Report& report, const ReportCheck& check, const MapCheck& map, std::size_t output_token) {
   if (!why_not_judged(report, map, output_token).empty()) return {Top::kNothingRanked, Order::kNothingRanked};
   const Verdict verdict = {top_of(check, map), order_of(check, map)};
-  const bool is_sure = verdict.top != Top::kRight || !unchecked_first(report, check, map, output_token);
+  const bool is_sure = verdict.top != Top::kRight || !map.unchecked_token;
   return {is_sure ? verdict.top : Top::kUnsure, verdict.order};
 }
 
@@ -157,9 +139,13 @@ std::string order_words(const MapCheck& map, Order order) {
   return "unknown";
 }
 
-const char* unit_of(const Report& report) { return report.input.image ? "patch" : "token"; }
+const char* unit_of(const Report& report) {
+  return report.input.image ? "patch" : report.settings.words ? "word" : "token";
+}
 
-const char* units_of(const Report& report) { return report.input.image ? "patches" : "tokens"; }
+const char* units_of(const Report& report) {
+  return report.input.image ? "patches" : report.settings.words ? "words" : "tokens";
+}
 
 // "1 token", "3 patches"
 std::string count_of(const Report& report, std::size_t count) {
@@ -168,7 +154,7 @@ std::string count_of(const Report& report, std::size_t count) {
 
 // How many of the tokens that count were checked: "each token", "12 of 40 tokens".
 std::string who_was_checked(const Report& report, const ReportCheck& check) {
-  const std::size_t others = check.left_out + check.irreplaceable;
+  const std::size_t others = check.left_out + check.irreplaceable.size();
   const std::size_t checked = check.tokens.size();
   if (others == 0) return fmt::format("each {} was", unit_of(report));
   return fmt::format("{} of {} {}", checked, count_of(report, checked + others), checked == 1 ? "was" : "were");
@@ -176,10 +162,10 @@ std::string who_was_checked(const Report& report, const ReportCheck& check) {
 
 // "; nothing fits in place of the other 2", or "" if all others were left out to save time.
 std::string irreplaceable_words(const ReportCheck& check) {
-  if (check.irreplaceable == 0) return "";
-  const std::string others = check.irreplaceable == 1 ? "other one" : fmt::format("other {}", check.irreplaceable);
-  return check.left_out == 0 ? fmt::format("; nothing fits in place of the {}", others)
-                             : fmt::format("; nothing fits in place of {} of the others", check.irreplaceable);
+  const std::size_t count = check.irreplaceable.size();
+  if (count == 0) return "";
+  if (check.left_out > 0) return fmt::format("; nothing fits in place of {} of the others", count);
+  return "; nothing fits in place of the other " + (count == 1 ? std::string("one") : std::to_string(count));
 }
 
 std::string how_checked(const Report& report, const ReportCheck& check) {
@@ -268,8 +254,7 @@ std::string key_words(const Report& report, const ReportCheck& check) {
   const char* const unit = unit_of(report);
   std::string text = fmt::format(
       "A map\u2019s top {} is right if the {} falls at least half as far without it as without any other; otherwise "
-      "the "
-      "{} that decides is named. ",
+      "the {} that decides is named. ",
       unit, clean_line(check.quantity), unit);
   text += order_key(report, check);
   const auto ranks_nothing = [&](const MapCheck& map) {
@@ -351,9 +336,9 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       break;
   }
   words.effect += '.';
-  if (const auto unchecked = unchecked_first(report, check, map, output_token); unchecked && first != nullptr) {
+  if (map.unchecked_token) {
     words.effect += fmt::format(" The map ranks {} above {}; nothing fits in its place, so it was not checked.",
-                                name(*unchecked), name(first->token));
+                                name(*map.unchecked_token), name(map.first_token));
   }
   const double rank = map.rank_correlation.value_or(0.0);
   const std::string number = with_minus_signs(fmt::format("{:.2f}", rank));
@@ -409,23 +394,28 @@ std::string drops_title(const Report& report, const ReportCheck& check) {
 
 std::string drops_line(const Report& report, const ReportCheck& check) {
   constexpr std::size_t kMost = 8;
-  std::vector<CheckedToken> sorted = check.tokens;
-  std::stable_sort(sorted.begin(), sorted.end(), [](const CheckedToken& a, const CheckedToken& b) {
-    const bool a_rises = a.drop < 0.0;
-    return a_rises != (b.drop < 0.0) ? !a_rises : std::abs(a.drop) > std::abs(b.drop);
-  });
-  if (sorted.size() > kMost) sorted.resize(kMost);
-  std::vector<std::string> falls;
-  std::vector<std::string> rises;
-  for (const CheckedToken& one : sorted) {
-    (one.drop < 0.0 ? rises : falls)
-        .push_back(fmt::format("{} {}", quoted_token(report, one.token), amount(std::abs(one.drop))));
+  std::vector<CheckedToken> falls;
+  std::vector<CheckedToken> rises;
+  for (const CheckedToken& one : check.tokens) {
+    if (one.drop != 0.0) (one.drop < 0.0 ? rises : falls).push_back(one);
   }
+  const std::size_t moved = falls.size() + rises.size();
+  const auto list = [&](std::vector<CheckedToken>& tokens, std::size_t most) {
+    std::ranges::stable_sort(tokens, std::ranges::greater{},
+                             [](const CheckedToken& one) { return std::abs(one.drop); });
+    if (tokens.size() > most) tokens.resize(most);
+    std::vector<std::string> named;
+    for (const CheckedToken& one : tokens) {
+      named.push_back(fmt::format("{} {}", quoted_token(report, one.token), amount(std::abs(one.drop))));
+    }
+    return fmt::format("{}", fmt::join(named, ", "));
+  };
   std::string text = fmt::format("Without each {}, the {} ({})", unit_of(report), clean_line(check.quantity),
                                  with_minus_signs(amount(check.value)));
-  if (!falls.empty()) text += fmt::format(" falls by: {}", fmt::join(falls, ", "));
-  if (!rises.empty()) text += fmt::format("{} rises by: {}", falls.empty() ? "" : "; it", fmt::join(rises, ", "));
-  return text + (check.tokens.size() > kMost ? ", ..." : ".");
+  if (moved == 0) return text + " stays.";
+  if (!falls.empty()) text += " falls by: " + list(falls, rises.empty() ? kMost : kMost - 1);
+  if (!rises.empty()) text += (falls.empty() ? "" : "; it") + (" rises by: " + list(rises, kMost - falls.size()));
+  return text + (moved > kMost ? ", ..." : ".");
 }
 
 }  // namespace attnflow::internal

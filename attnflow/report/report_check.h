@@ -61,7 +61,7 @@ CheckWords check_words(const Report& report);
 // "how far the logit difference (3.20) falls without each token"
 std::string drops_title(const Report& report, const ReportCheck& check);
 // "Without each token, the logit difference (3.20) falls by: “her” 4.30, “key” 1.20; it rises by: “a” 0.30.", the
-// largest falls first, then the largest rises.
+// largest falls first, then the largest rises, of which one at least has room.
 std::string drops_line(const Report& report, const ReportCheck& check);
 
 }  // namespace attnflow::internal

@@ -112,6 +112,7 @@ void fields(auto& visit, Either<MapCheck> auto& map) {
   visit("compared", map.compared);
   visit.required("first_token", map.first_token);
   visit("decisive_token", map.decisive_token);
+  visit("unchecked_token", map.unchecked_token);
 }
 
 void fields(auto& visit, Either<ReportCheck> auto& check) {

@@ -314,6 +314,22 @@ TEST(GenerationTable, OverContributionsTheLastLayerIsRanked) {
   EXPECT_EQ(first[0].value, report.rollout(1, 0, first[0].token));
 }
 
+TEST(GenerationTable, ColumnsOfAsciiTablesStayInPlaceWhereNamesAreCut) {
+  Report report = small_generation();
+  Generation& generation = *report.generation;
+  generation.text = " extraordinarily-long-and-hotter-than-ever.";
+  const std::size_t end = generation.text.size();
+  generation.tokens[0].end = generation.tokens[1].begin = end - 1;
+  generation.tokens[1].end = generation.tokens[2].begin = generation.tokens[2].end = end;
+  const std::vector<std::string> lines = lines_of(terminal_table(report, {60, false, true}));
+  const auto of_token = [&](const std::string& number) {
+    return *std::ranges::find_if(lines, [&](const std::string& line) { return line.starts_with(number); });
+  };
+  test::expect_parts(of_token("0 "), {"...", "%"});
+  EXPECT_EQ(of_token("0 ").find('%'), of_token("1 ").find('%')) << of_token("0 ") << "\n" << of_token("1 ");
+  EXPECT_LE(display_width(of_token("0 ")), 60U);
+}
+
 TEST(GenerationTable, NoLineIsWiderThanAskedAndNothingMovesTheCursor) {
   for (const Report& report : {small_generation(), hostile_generation()}) {
     for (const std::size_t width : {40U, 60U, 80U, 132U}) {

@@ -277,6 +277,17 @@ std::vector<MethodScores> read_scores(const std::optional<Field>& json, const Re
   return all;
 }
 
+void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
+                     std::size_t end) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (positions[i] < begin || positions[i] >= end || (i > 0 && positions[i] <= positions[i - 1])) {
+      const std::string range =
+          begin == 0 ? fmt::format("below {}", end) : fmt::format("from {} to {}", begin, end - 1);
+      fail(fmt::format("{}[{}]", name, i), "increasing positions " + range, std::to_string(positions[i]));
+    }
+  }
+}
+
 // Reports written before tokens were replaced by others have the values of some blanked tokens beside their maps.
 void read_blanked_maps(const Field& json, ReportCheck& check) {
   const auto add = [&](std::size_t token, double value) {
@@ -321,11 +332,13 @@ std::optional<ReportCheck> read_check(const Field& json, const Report& report) {
       fail(name, "increasing positions", std::to_string(found->tokens[t].token));
     }
   }
+  check_positions(field->path() + ".irreplaceable", found->irreplaceable, 0, tokens);
   for (std::size_t m = 0; m < found->maps.size(); ++m) {
     const MapCheck& map = found->maps[m];
     const std::string path = fmt::format("{}.maps[{}]", field->path(), m);
     check_position(path + ".first_token", map.first_token, tokens);
     check_position(path + ".decisive_token", map.decisive_token, tokens);
+    check_position(path + ".unchecked_token", map.unchecked_token, tokens);
     if (map.layer && (*map.layer < 1 || *map.layer > report.model.layers)) {
       fail(path + ".layer", fmt::format("a layer from 1 to {}", report.model.layers), std::to_string(*map.layer));
     }
@@ -343,17 +356,6 @@ void check_curve(const ReportCurve& curve) {
     const bool fits = values->size() == steps.size() &&
                       std::all_of(values->begin(), values->end(), [](double p) { return p >= 0.0 && p <= 1.0; });
     if (!fits) fail(fmt::format("curve.{}", name), fmt::format("{} probabilities", steps.size()), "others");
-  }
-}
-
-void check_positions(const std::string& name, const std::vector<std::size_t>& positions, std::size_t begin,
-                     std::size_t end) {
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    if (positions[i] < begin || positions[i] >= end || (i > 0 && positions[i] <= positions[i - 1])) {
-      const std::string range =
-          begin == 0 ? fmt::format("below {}", end) : fmt::format("from {} to {}", begin, end - 1);
-      fail(fmt::format("{}[{}]", name, i), "increasing positions " + range, std::to_string(positions[i]));
-    }
   }
 }
 

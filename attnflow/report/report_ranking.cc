@@ -18,19 +18,6 @@ namespace {
 
 constexpr std::size_t kShownChoices = 5;
 
-// "“Paris” 76.5%, “the” 6.8%"; names of classes need no quotes.
-std::string choice_list(const ReportPrediction& prediction, const std::vector<ReportChoice>& choices,
-                        std::size_t count) {
-  const bool of_class = prediction.kind == "classification" || prediction.kind == "token-class";
-  std::string text;
-  for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
-    if (i != 0) text += ", ";
-    text += of_class ? clean_line(choices[i].label) : quoted_name(choices[i].label);
-    text += " " + internal::probability_percent(choices[i].probability);
-  }
-  return text;
-}
-
 // How often the text had the token's name up to it.
 std::size_t occurrence_of(const Report& report, std::size_t token, const std::string& name) {
   std::size_t count = 1;
@@ -56,12 +43,24 @@ std::vector<std::size_t> all_or(const std::vector<std::size_t>& layers, std::siz
 
 std::string numbered_token(const Report& report, std::size_t token) { return numbered(report, token, clean_line); }
 
-std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells) {
-  return numbered(report, token, [&](const std::string& text) { return quoted_name(text, most_cells); });
+std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells, std::string_view ellipsis) {
+  return numbered(report, token, [&](const std::string& text) { return quoted_name(text, most_cells, ellipsis); });
 }
 
-std::string quoted_name(const std::string& name, std::size_t most_cells) {
-  return "\u201c" + shorten(clean_line(name), most_cells, "\u2026") + "\u201d";
+std::string quoted_name(const std::string& name, std::size_t most_cells, std::string_view ellipsis) {
+  return "\u201c" + shorten(clean_line(name), most_cells, ellipsis) + "\u201d";
+}
+
+std::string choice_list(const ReportPrediction& prediction, const std::vector<ReportChoice>& choices, std::size_t count,
+                        bool isolates) {
+  const bool of_class = prediction.kind == "classification" || prediction.kind == "token-class";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(count, choices.size()); ++i) {
+    const std::string name = of_class ? clean_line(choices[i].label) : quoted_name(choices[i].label);
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", isolates ? isolated(name) : name,
+                        internal::probability_percent(choices[i].probability));
+  }
+  return text;
 }
 
 std::vector<std::size_t> usual_layers(const Report& report, std::size_t count) {
@@ -128,23 +127,44 @@ bool sets_first_aside(const Report& report, Method method, std::size_t output_to
 }
 
 bool sink_holds_all(const std::vector<double>& values) {
-  return std::all_of(values.begin() + 1, values.end(),
-                     [](double value) { return std::abs(value) < internal::figures::kLeastBesideSink; });
+  double others = 0.0;
+  for (std::size_t j = 1; j < values.size(); ++j) others += std::abs(values[j]);
+  return others < internal::figures::kLeastBesideSink * (others + std::abs(values.front()));
 }
 
-std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
+namespace {
+
+// One value per input token, means over `layers` (numbers) for methods that aggregate; empty if the report lacks them.
+std::vector<double> map_values(const Report& report, Method method, std::size_t output_token,
                                const std::vector<std::size_t>& layers) {
+  if (!method_info(method).aggregates()) {
+    const MethodScores* const scores = method_scores(report, method);
+    if (scores == nullptr || scores->values.empty()) return {};
+    const auto row = scores->values[scored_prediction(report, output_token)].span();
+    return {row.begin(), row.end()};
+  }
   const MethodValues rows = method_values(report, method);
   const auto row = row_index(*rows.output_tokens, output_token);
-  if (rows.values->empty() || !row) return "";
+  if (rows.values->empty() || !row) return {};
   std::vector<std::size_t> places;
   for (const std::size_t layer : layers) {
     const auto place = std::ranges::find(*rows.layers, layer);
-    if (place == rows.layers->end()) return "";
+    if (place == rows.layers->end()) return {};
     places.push_back(static_cast<std::size_t>(place - rows.layers->begin()));
   }
-  const std::vector<double> values = mean_over_layers(*rows.values, *row, places);
-  if (std::ranges::all_of(values, [](double value) { return value == 0.0; })) return "all of its values are 0";
+  return mean_over_layers(*rows.values, *row, places);
+}
+
+}  // namespace
+
+std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
+                               const std::vector<std::size_t>& layers) {
+  const std::vector<double> values = map_values(report, method, output_token, layers);
+  if (values.empty()) return "";
+  if (std::ranges::all_of(values, [](double value) { return value == 0.0; })) {
+    return report.generation ? "all of its values on the prompt are 0" : "all of its values are 0";
+  }
+  if (!method_info(method).aggregates()) return "";  // a prediction's own scores know no sink
   if (!sets_first_aside(report, method, output_token, layers) || !sink_holds_all(values)) return "";
   return fmt::format("{}, an attention sink, holds nearly all of it", quoted_token(report, 0));
 }

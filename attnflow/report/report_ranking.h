@@ -24,10 +24,15 @@ struct RankedToken {
 // A token's name on one line. One that the text has more than once is numbered from its second occurrence on: "the",
 // "the (2)". A patch is named by its place, "row 3, column 5".
 std::string numbered_token(const Report& report, std::size_t token);
-// The same within a sentence, cut if it is longer than `most_cells`: “the” (2).
-std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells = 48);
+// The same within a sentence, cut with `ellipsis` if it is longer than `most_cells`: “the” (2).
+std::string quoted_token(const Report& report, std::size_t token, std::size_t most_cells = 48,
+                         std::string_view ellipsis = "\u2026");
 // Any other name within a sentence: on one line, cut, in “ ”.
-std::string quoted_name(const std::string& name, std::size_t most_cells = 48);
+std::string quoted_name(const std::string& name, std::size_t most_cells = 48, std::string_view ellipsis = "\u2026");
+// The first `count` choices of a prediction, each name isolated if it runs from right to left and `isolates`:
+// "“Paris” 76.5%, “the” 6.8%"; names of classes need no quotes.
+std::string choice_list(const ReportPrediction& prediction, const std::vector<ReportChoice>& choices, std::size_t count,
+                        bool isolates = false);
 
 // Positions, among `count` layers, that a generation shows by default: the last, which defines the method; for
 // attention, whose rollout ends on the first token there, the mean over all (docs/generation.md).
@@ -63,12 +68,13 @@ bool carries_nothing(const Report& report, std::size_t output_token, std::size_t
 // page.
 std::string carries_nothing_line(const Report& report, std::size_t layer);
 
-// Whether an attention sink, the first of one value per input token, leaves so little to every other that their order
-// means nothing.
+// Whether an attention sink, the first of one value per input token, leaves so small a share of their sum to all others
+// that their order means nothing.
 bool sink_holds_all(const std::vector<double>& values);
 
-// Why the order of a map's values for an output token, averaged over `layers` (numbers), means nothing: "all of its
-// values are 0", "“The”, an attention sink, holds nearly all of it"; "" if it means something, or the map is not held.
+// Why the order of a map's values for an output token means nothing: "all of its values are 0" (in a generation "on the
+// prompt"), "“The”, an attention sink, holds nearly all of it"; "" if it means something, or the map is not held.
+// Values of methods that aggregate are averaged over `layers` (numbers).
 std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
                                const std::vector<std::size_t>& layers);
 

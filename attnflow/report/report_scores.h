@@ -70,17 +70,19 @@ struct MapCheck {
   std::size_t compared = 0;                        // tokens
   std::size_t first_token = 0;                     // the map's top token among those compared
   std::optional<std::size_t> decisive_token = {};  // the compared token with the largest drop
+  // The token that the map ranks first of all that count, if it stands above first_token and nothing fits in its place.
+  std::optional<std::size_t> unchecked_token = {};
 };
 
 struct ReportCheck {
-  std::string quantity;                    // "logit difference"
-  double value = 0.0;                      // F
-  std::string blank = {};                  // replaced the tokens, if not others
-  std::optional<double> reliability = {};  // of the drops, in [0, 1]: split halves of the replacements
-  std::size_t left_out = 0;                // tokens that were not checked, to save time
-  std::size_t irreplaceable = 0;           // tokens that nothing fit in place of
-  std::vector<CheckedToken> tokens = {};   // by position
-  std::vector<MapCheck> maps = {};         // in the order of settings.methods
+  std::string quantity;                         // "logit difference"
+  double value = 0.0;                           // F
+  std::string blank = {};                       // replaced the tokens, if not others
+  std::optional<double> reliability = {};       // of the drops, in [0, 1]: split halves of the replacements
+  std::size_t left_out = 0;                     // tokens that were not checked, to save time
+  std::vector<std::size_t> irreplaceable = {};  // tokens that nothing fit in place of, by position
+  std::vector<CheckedToken> tokens = {};        // by position
+  std::vector<MapCheck> maps = {};              // in the order of settings.methods
 
   const CheckedToken* find(std::size_t token) const;
   bool has_rises() const;  // without some token the value rises

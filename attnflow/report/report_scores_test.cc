@@ -41,7 +41,7 @@ Report scored_report() {
       .value = 3.2,
       .reliability = 0.81,
       .left_out = 1,
-      .irreplaceable = 2,
+      .irreplaceable = {0, 3},
       .tokens = {{.token = 1, .drop = 5.2, .spread = 0.25, .replacements = {{"A", 0.5, -2.5}, {"This", 0.25, -1.0}}},
                  {.token = 2, .drop = 4.3, .spread = 0.5, .replacements = {{"dogs", 0.75, -1.1}}}},
       .maps = {{.method = Method::kRollout,
@@ -85,7 +85,8 @@ void expect_scores(const Report& read, const Report& written, double tolerance) 
            std::ranges::equal(a.replacements, b.replacements, same_replacement);
   }));
   const auto fields = [](const MapCheck& m) {
-    return std::tie(m.method, m.layer, m.rank_correlation, m.compared, m.first_token, m.decisive_token);
+    return std::tie(m.method, m.layer, m.rank_correlation, m.compared, m.first_token, m.decisive_token,
+                    m.unchecked_token);
   };
   EXPECT_TRUE(std::ranges::equal(read.check->maps, written.check->maps,
                                  [&](const auto& a, const auto& b) { return fields(a) == fields(b); }));
@@ -98,7 +99,8 @@ TEST(ReportScores, ErrorIsWhatIsMissing) {
 }
 
 TEST(ReportScores, ComeBackFromJsonToTheBit) {
-  const Report report = scored_report();
+  Report report = scored_report();
+  report.check->maps[0].unchecked_token = 3;
   const std::string text = report_to_json(report);
   const Report read = report_from_json(text);
   expect_scores(read, report, 0.0);

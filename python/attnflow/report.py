@@ -51,8 +51,8 @@ class MapCheck(NamedTuple):
     first_token: int  # which the method ranks first, of those compared
     decisive_token: int | None  # the one with the largest drop
     level: str  # strong, weak, none, or unknown
-    top: str  # whether the top token is right, as a sentence
-    order: str  # whether the order is
+    top: str  # whether the top token is right, as a sentence; where the map ranks nothing, why it is not judged
+    order: str  # whether the order is; empty where the map ranks nothing
 
 
 class Replacement(NamedTuple):
@@ -83,7 +83,7 @@ class Check(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the check says of the best map."""
+    """What the check says of the best map: two answers, or one if even that map ranks nothing and is not judged."""
 
     question: str  # top: is the top token right? order: is the order of the others?
     level: str  # strong, weak, none, or unknown

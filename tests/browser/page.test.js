@@ -289,7 +289,7 @@ function checkOf(report, tokens, unit) {
       ...{ method, layer: report.settings.layers.at(-1), rank_correlation: 0.5, compared: tokens.length },
       ...{ first_token: first, decisive_token: first, level: "strong", top_level: "strong", order_level: "weak" },
       effect: `The top-ranked ${unit} is right: without “the”, the logit difference falls from 4.00 to 1.00 ± 0.10.`,
-      order: "The whole order agrees with the check in part (rank correlation 0.50).",
+      order: `The order of the ${unit === "patch" ? "patches" : "tokens"} partly agrees with the check (rank correlation 0.50).`,
     })),
   };
 }

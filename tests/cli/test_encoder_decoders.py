@@ -273,7 +273,7 @@ class EncoderDecoderTest(CommandTest):
         )
         self.refuse(TOO_LONG, ["at most 40 tokens"], "generate", "q " * 50, "--model", GOLDEN / "bart")
         told = self.run_program("model", T5).stdout
-        self.assertIn("7 (encoder 3, decoder 2 counted twice)", told)
+        self.assertIn("7 in one graph: 3 of the encoder, and two for each of the decoder's 2", told)
 
     def test_a_folder_that_does_not_say_how_a_target_begins(self):
         for file in T5.iterdir():

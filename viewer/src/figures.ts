@@ -11,7 +11,7 @@ export const WEAKEST_ARC = table.arcs.weakest;
 /** The rank correlation with the check from which a map's agreement is strong, or weak. */
 export const AGREEMENT = table.agreement;
 
-/** Beside an attention sink, values below this are not shown: the sink holds nearly everything. */
+/** Where all others have less than this share of a row's sum, an attention sink holds nearly everything. */
 export const LEAST_BESIDE_SINK = table.sink.least_beside;
 
 /** The blue scale, from zero to the strongest. */

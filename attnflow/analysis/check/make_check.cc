@@ -83,7 +83,7 @@ std::optional<ReportCheck> by_replacement(const Report& report, std::size_t outp
   for (const std::size_t j : chosen) {
     PlaceDrop& place = found.places[j];
     if (place.tried.empty()) {
-      ++check.irreplaceable;
+      check.irreplaceable.push_back(j);
       continue;
     }
     check.tokens.push_back(

@@ -94,11 +94,14 @@ TEST(EvaluateEvidence, BeginsWithItsAnswer) {
   EXPECT_TRUE(evaluation_table(found, 300).starts_with(best + "\n")) << evaluation_table(found, 300);
   test::expect_parts(evaluation_markdown(found), {"# Which map finds the word that decides?\n\n" + best + "\n\n"});
   const std::string none =
-      "No map finds the word that decides better than chance (0.50): the best, raw over attention, has a mean "
-      "reciprocal rank of ";
+      "The best map, raw over attention, does not find the word that decides better than chance (0.50): its mean "
+      "reciprocal rank at layer 2 is ";
   for (const EvidenceReport& report : {ranked_report(0.45, 0.4, 0.1), ranked_report(0.8, 0.6, -0.1)}) {
     EXPECT_TRUE(evaluation_table(report, 300).starts_with(none)) << evaluation_table(report, 300);
   }
+  EvidenceReport earlier = found;
+  earlier.cells[4].layer = 1;  // flow's own last layer
+  test::expect_parts(evaluation_table(earlier, 300), {"is flow over relevance: its mean reciprocal rank at layer 1 "});
   EvidenceReport scores = found;
   scores.cells.erase(scores.cells.begin(), scores.cells.begin() + 5);
   EXPECT_EQ(evaluation_table(scores, 300).find("map"), std::string::npos);

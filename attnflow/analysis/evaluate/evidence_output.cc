@@ -62,27 +62,34 @@ const EvidenceCell* best_of(const EvidenceReport& report, const Wanted& wanted) 
   return best;
 }
 
+// Whether no later layer of the same map was scored.
+bool is_last_layer(const EvidenceReport& report, const EvidenceCell& cell) {
+  return std::ranges::none_of(report.cells, [&](const EvidenceCell& other) {
+    return other.method == cell.method && other.mixing == cell.mixing && other.variant == cell.variant &&
+           other.layer > cell.layer;
+  });
+}
+
 // Which map finds the word that decides? Maps are compared at the last layer that each was computed for.
 std::string answer_sentence(const EvidenceReport& report) {
-  std::size_t last = 0;
-  for (const EvidenceCell& cell : report.cells) last = std::max(last, cell.layer);
-  const EvidenceCell* const map = best_of(report, [&](const EvidenceCell& cell) { return cell.layer == last; });
+  const EvidenceCell* const map =
+      best_of(report, [&](const EvidenceCell& cell) { return cell.mixing && is_last_layer(report, cell); });
   const EvidenceCell* const score =
       best_of(report, [](const EvidenceCell& cell) { return !cell.mixing && cell.method != kChance; });
   const double chance = report.cells.back().reciprocal_rank.mean;
-  if (map == nullptr || !map->mixing) return "";
+  if (map == nullptr) return "";
   const double mean = map->reciprocal_rank.mean;
   // Not so for NaN, which stands for an interval that few samples do not have.
   const bool is_chance = !(mean > chance) || map->above_chance.low <= 0.0;
   std::string text =
       is_chance ? fmt::format(
-                      "No map finds the word that decides better than chance ({:.2f}): the best, {}, has a mean "
-                      "reciprocal rank of {:.2f} at layer {}",
-                      chance, name_of_map(report, *map), mean, last)
+                      "The best map, {}, does not find the word that decides better than chance ({:.2f}): its mean "
+                      "reciprocal rank at layer {} is {:.2f}",
+                      name_of_map(report, *map), chance, map->layer, mean)
                 : fmt::format(
-                      "The map that finds the word that decides best is {}: its mean reciprocal rank at layer "
-                      "{} is {:.2f}, where chance is {:.2f}",
-                      name_of_map(report, *map), last, mean, chance);
+                      "The map that finds the word that decides best is {}: its mean reciprocal rank at layer {} is "
+                      "{:.2f}, where chance is {:.2f}",
+                      name_of_map(report, *map), map->layer, mean, chance);
   if (score != nullptr) {
     text += fmt::format(". The best ranking beside the maps, {}, has {:.2f}", name_of_map(report, *score),
                         score->reciprocal_rank.mean);
@@ -100,7 +107,7 @@ std::string explained(const EvidenceReport& report) {
   constexpr std::size_t kUsual = 10;
   const auto next = against == "auto" ? kUsual : next_of(against);
   if (next == kUsual) return what + " rather than the ten most probable others";
-  if (next == 1U) return what + " rather than the runner-up";
+  if (next == 1U) return what + " rather than the most probable other";
   if (next) return fmt::format("{} rather than the {} most probable others", what, *next);
   return fmt::format("{} rather than '{}'", what, clean_line(against));
 }

@@ -1,4 +1,5 @@
 // The ends of a color scale, from the values that it covers.
+import { LEAST_BESIDE_SINK } from "../figures";
 import type { Report } from "../report/report";
 import { percent } from "../report/text";
 import type { Numbers } from "../report/values";
@@ -36,6 +37,13 @@ export function firstIsFarAbove(row: Numbers, seen: number): boolean {
   let rest = 0;
   for (let j = 1; j < Math.min(seen, row.length); ++j) if (row[j] > rest) rest = row[j];
   return seen > 1 && row.length > 1 && row[0] > FAR_ABOVE * rest;
+}
+
+/** Whether an attention sink, the first token, leaves so small a share of a row to all others that their order means nothing. */
+export function sinkHoldsAll(row: Numbers): boolean {
+  let others = 0;
+  for (let j = 1; j < row.length; ++j) others += Math.abs(row[j]);
+  return others < LEAST_BESIDE_SINK * (others + Math.abs(row[0]));
 }
 
 /** Values below this share of the largest get no strong color: they are negligible. */

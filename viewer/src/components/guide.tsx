@@ -22,7 +22,7 @@ const GUIDE: readonly Section[] = [
     terms: {
       "1": "The framed token is the output token: the one whose representation is explained. Click another to explain that one; Shift-click compares it, Ctrl/⌘-click excludes it.",
       "2": "The darker a token, the more the output token depends on it according to the chosen method. The legend shows the numbers.",
-      "3": "“Without each token” shows what the model does when a token is replaced by others that could stand there, whatever the map says: blue where the prediction falls, red where it rises. The two lines below compare the map with that: its top token, then its order. ● means that they agree, ◐ that they agree in part, ○ that they do not, or that this is not known.",
+      "3": "“Without each token” shows what the model does when a token is replaced by others that could stand there, whatever the map says: blue where the prediction falls, red where it rises. The two lines below compare the map with that: its top token, then its order. ● means that they agree, ◐ that they partly agree, ○ that they do not, or that this is not known.",
     },
   },
   {

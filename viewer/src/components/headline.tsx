@@ -1,10 +1,9 @@
 // The first sentence of every page: what the model predicted rather than what, and which input token the chosen method
 // ranks first.
 import { Fragment } from "preact";
-import { spreadWords } from "../color/ends";
+import { sinkHoldsAll, spreadWords } from "../color/ends";
 import { useViewer, type Viewer } from "../context";
 import { GenerationViewer } from "../generation/generation_viewer";
-import { LEAST_BESIDE_SINK } from "../figures";
 import { isPunctuation } from "../filters";
 import { contrastOf, contrastOfToken, headlinePercent, othersWords, type Contrast } from "../report/answer";
 import type { Target } from "../report/document";
@@ -156,7 +155,7 @@ function First() {
   }
   if (ranking.length === 0) return <>{method} ranks no token that is shown</>;
   const [{ token, rank }] = ranking;
-  if (state.sinkAside.value && Math.abs(row[token]) < LEAST_BESIDE_SINK) {
+  if (state.sinkAside.value && sinkHoldsAll(row)) {
     return (
       <>
         {method} says little, as the attention sink <Named viewer={viewer} token={0} /> holds nearly all of it

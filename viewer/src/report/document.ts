@@ -185,8 +185,8 @@ export interface Check {
   reliability?: number;
   /** tokens that could have been checked, and were not */
   left_out?: number;
-  /** tokens that were not checked because nothing fits in their place */
-  irreplaceable?: number;
+  /** the tokens that were not checked because nothing fits in their place, by position */
+  irreplaceable?: number[];
   tokens: CheckedToken[];
   maps: MapCheck[];
 }
@@ -204,6 +204,8 @@ export interface MapCheck {
   first_token: number;
   /** the compared token with the largest drop; older reports lack it */
   decisive_token?: number;
+  /** the token that the map ranks above all compared ones, if nothing fits in its place */
+  unchecked_token?: number;
   /** the verdict, that on the top token, that on the order, and sentences that say these; older reports lack them */
   level?: Level;
   top_level?: Level;

@@ -1,11 +1,10 @@
 // The second line below a text: rollout over the paper's attention, where another map is shown first.
 import { useMemo } from "preact/hooks";
-import { firstIsFarAbove } from "../color/ends";
+import { firstIsFarAbove, sinkHoldsAll } from "../color/ends";
 import { ValueStrip } from "../components/value_strip";
 import { useViewer, type Viewer } from "../context";
-import { Explanation, largest } from "../explanation";
+import { Explanation } from "../explanation";
 import { inFrame } from "../embedding";
-import { LEAST_BESIDE_SINK } from "../figures";
 import { recipeOf } from "../report/recipe";
 import type { Report } from "../report/report";
 import type { Numbers } from "../report/values";
@@ -40,8 +39,7 @@ export function AttentionLine() {
   // Over attention, a decoder's first token takes most, whether or not it does in the map above.
   const sinks = report.model.causal && state.choices.skipSink.value && firstIsFarAbove(row, viewer.output + 1);
   const counts = state.counts.value.map((counts, token) => counts && !(sinks && token === 0));
-  const others = state.counts.value.map((_, token) => token !== 0);
-  if (sinks && largest(row, others) < LEAST_BESIDE_SINK) {
+  if (sinks && sinkHoldsAll(row)) {
     return (
       <div id="attention-line">
         <p class="help">

@@ -38,8 +38,8 @@ export function CheckTip({ check, name }: CheckTipProps) {
 }
 
 /** The scale of falls and rises, and how to see what stood in. */
-export function CheckLegend({ check, part }: { check: Check; part: "token" | "patch" }) {
-  const { quantity, value, left_out: leftOut = 0, irreplaceable = 0, tokens } = check;
+export function CheckLegend({ check, part }: { check: Check; part: "token" | "word" | "patch" }) {
+  const { quantity, value, left_out: leftOut = 0, irreplaceable = [], tokens } = check;
   const scale = new DivergingScale(dark.value);
   const top = largestDrop(check);
   return (
@@ -48,7 +48,7 @@ export function CheckLegend({ check, part }: { check: Check; part: "token" | "pa
       <span aria-hidden="true" class="bar" style={{ background: barOf((t) => scale.css((2 * t - 1) * top, top)) }} />
       {` blue: it falls. The scale ends at ±${amount(top)}.`}
       {leftOut > 0 && ` Left out, to save time: ${leftOut}.`}
-      {irreplaceable > 0 && ` Not checked, as nothing fits in their place: ${irreplaceable}.`}
+      {irreplaceable.length > 0 && ` Not checked, as nothing fits in their place: ${irreplaceable.length}.`}
       {tokens.some(({ replacements }) => replacements?.length) && ` Click a ${part} for what replaced it.`}
     </p>
   );

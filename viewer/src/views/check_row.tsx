@@ -30,6 +30,7 @@ export function CheckRow({ check, report, segment }: CheckRowProps) {
   const place = useSignal(check.tokens[0].token);
   const at = new Map(check.tokens.map((one) => [one.token, one]));
   const top = largestDrop(check);
+  const part = report.settings.words ? "word" : "token";
   const chosen = open.value === null ? undefined : at.get(open.value);
   const choose = (token: number) => {
     place.value = token;
@@ -38,7 +39,8 @@ export function CheckRow({ check, report, segment }: CheckRowProps) {
   return (
     <section id="check" aria-labelledby="check-heading">
       <h3 id="check-heading">
-        Without each token <Info about="check" place="trust" />
+        {`Without each ${part} `}
+        <Info about="check" place="trust" />
       </h3>
       <PaintedText
         id="check-text"
@@ -55,7 +57,7 @@ export function CheckRow({ check, report, segment }: CheckRowProps) {
         onPoint={(input) => (pointed.value = input === null ? null : { input, view: "check" })}
       />
       <CheckTip check={check} name={(token) => quoted(report, token)} />
-      <CheckLegend check={check} part="token" />
+      <CheckLegend check={check} part={part} />
       {chosen && (
         <Replaced chosen={chosen} check={check}>
           {quoted(report, chosen.token)}

@@ -260,6 +260,14 @@ describe("methods beside the graph", () => {
     };
   }
 
+  test("say words where the check replaced words", async () => {
+    const report = scored(false);
+    await open({ ...report, settings: { ...report.settings, words: true } });
+    await choose("attnlrp");
+    expect(text("#check-heading")).toContain("Without each word");
+    expect(text("#check-legend")).toContain("Click a word for what replaced it.");
+  });
+
   test("have signs, a legend that names both ends, and no views that need a matrix", async () => {
     await open(scored(false));
     expect(has("#agreement")).toBe(false);
@@ -358,6 +366,11 @@ describe("a decoder whose first token takes most", () => {
     expect(text("h1")).toMatch(/: rollout says little, as the attention sink “.+” holds nearly all of it$/u);
     await click("#sink-toggle");
     expect(text("h1")).toMatch(/: rollout ranks the attention sink “.+” first$/u);
+    // Small values beside a small sink: their share counts.
+    const small = Array.from(held, (value, at) => 1e-3 * (at % columns === 0 ? 1 : 1e4 * value));
+    await openWhole({ ...sunk, arrays: { ...sunk.arrays, rollout: arrayOf(rollout.shape, small) } });
+    await choose("rollout");
+    expect(text("h1")).toMatch(/: rollout ranks “.+” first/u);
   });
 
   test("a comparison shows the other tokens, both sides of a method on one scale, as maps of layers do", async () => {

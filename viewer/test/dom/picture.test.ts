@@ -285,7 +285,13 @@ test("what the model does without each patch stands beside the maps", async () =
   await openWhole({
     ...document,
     check: {
-      ...{ quantity: "logit difference", value: 3, left_out: patches.length - 5, irreplaceable: 3, maps: [] },
+      ...{
+        quantity: "logit difference",
+        value: 3,
+        left_out: patches.length - 5,
+        irreplaceable: [first, first + 3, first + 4],
+        maps: [],
+      },
       tokens: [
         { token: first + 1, drop: 1, spread: 0.5, replacements: tried },
         { token: first + 2, drop: -0.25 },
