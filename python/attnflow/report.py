@@ -80,6 +80,8 @@ class Check(NamedTuple):
     reliability: float | None  # of the drops, from 0 to 1; None for blanks and for fewer than three tokens
     tokens: dict[int, CheckedToken]  # by position, those that were checked
     maps: dict[str, MapCheck]  # by method
+    left_out: int  # tokens that were not checked, to save time
+    irreplaceable: list[int]  # tokens that nothing fits in place of, by position
 
 
 class Verdict(NamedTuple):
@@ -260,7 +262,16 @@ class Report(Tabular):
             )
             for one in known["maps"]
         }
-        return Check(known["quantity"], known["value"], known["blank"], known.get("reliability"), tokens, maps)
+        return Check(
+            known["quantity"],
+            known["value"],
+            known["blank"],
+            known.get("reliability"),
+            tokens,
+            maps,
+            known.get("left_out", 0),
+            known.get("irreplaceable", []),
+        )
 
     @property
     def scores(self) -> dict[str, NDArray[np.float64]]:

@@ -185,7 +185,7 @@ class DefaultMixingTest(CommandTest):
         (check,) = (token["check"] for token in report["generation"]["tokens"])
         for one in check["maps"]:
             self.assertEqual(report["input"]["tokens"][one["first_token"]]["text"].strip(), "Angie")
-            self.assertTrue(one["effect"].startswith("The top-ranked token is right"), one["effect"])
+            self.assertTrue(one["effect"].startswith("The top-ranked word is right"), one["effect"])
 
     def saved(self, prompt):
         words = ["-n", "1", "--words", "--method", "rollout,flow", "-o", "a.npz"]

@@ -165,17 +165,16 @@ TEST_F(MixingChoiceOf, OptionsOfAttention) {
   settings.residual = 0.3;
   EXPECT_EQ(chosen(), Mixing::kAttention);
   ASSERT_TRUE(noted(NoteCode::kAttentionByOption));
-  EXPECT_EQ(
-      note_text(notes.front()),
-      "Built from attention weights, because contributions and relevance have no weight of the residual connection "
-      "to choose. Leave out --residual for the model\u2019s default.");
+  EXPECT_EQ(note_text(notes.front()),
+            "Built from attention weights, because the model\u2019s default mixing has no weight of the residual "
+            "connection to choose. Leave out --residual for the model\u2019s default.");
   settings = {};
   settings.heads = parse_heads("max");
   EXPECT_EQ(chosen(), Mixing::kAttention);
   ASSERT_TRUE(noted(NoteCode::kAttentionByOption));
   EXPECT_EQ(
       note_text(notes.front()),
-      "Built from attention weights, because contributions and relevance have no choice of heads. Leave out --heads "
+      "Built from attention weights, because the model\u2019s default mixing has no choice of heads. Leave out --heads "
       "for the model\u2019s default.");
   question.predicts = false;  // attention is the default
   EXPECT_EQ(chosen(), Mixing::kAttention);

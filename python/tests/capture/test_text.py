@@ -185,7 +185,7 @@ class Text(PackageTest):
         values = [float(row[best] - row[others].mean()) for row in map(logits, groups)]
         self.assertAlmostEqual(check.value, float(logits([])[best] - logits([])[others].mean()), places=4)
         compared = [j for j, group in enumerate(groups) if 0 < j < len(groups) - 1 and mask not in group]
-        self.assertEqual(list(check.tokens), compared)
+        self.assertEqual((list(check.tokens), check.left_out, check.irreplaceable), (compared, 0, []))
         for token, found in check.tokens.items():
             self.assertAlmostEqual(found.drop, check.value - values[token], places=4)
         for one in check.maps.values():
