@@ -120,7 +120,7 @@ std::string read_text_from_standard_input(bool multiline);
 
 void add_multiline(CLI::App* command, bool& multiline);
 
-// What every help ends with.
+// The last line of every help.
 inline constexpr const char* kExitCodes =
     "Exit codes: 0 success, 2 usage error, 3 bad input file, 4 unsupported model, 5 input too long, 1 anything else.";
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attnflow/report/report_answer.h"
+#include "attnflow/report/report_check.h"
 #include "attnflow/report/report_ranking.h"
 #include "attnflow/words/numbers.h"
 
@@ -151,14 +152,12 @@ const ReportCheck* check_shown(const FigureData& data) {
   return check ? &*check : nullptr;
 }
 
-const char* unit_of_text(const Report& report) { return report.settings.words ? "word" : "token"; }
-
-// What the colors of the drops say. An embedding predicts nothing.
+// The scale of the drops in words. An embedding predicts nothing.
 std::string drops_key(const Report& report, const ReportCheck& check) {
   const bool of_embedding = std::ranges::any_of(
       report.predictions, [](const ReportPrediction& prediction) { return prediction.kind == "embedding"; });
   const bool of_similarity = report.target && report.target->kind == "similarity";
-  const char* const unit = unit_of_text(report);
+  const char* const unit = internal::unit_of(report);
   if (of_embedding && !of_similarity)
     return fmt::format("the darker the blue, the more the embedding depends on the {}", unit);
   const char* const what = of_similarity ? "similarity" : "prediction";
@@ -216,7 +215,8 @@ std::optional<Strip> drops_strip(const FigureData& data) {
   std::vector<double> drops(data.tokens, std::numeric_limits<double>::quiet_NaN());
   for (const CheckedToken& one : check->tokens) drops[one.token] = one.drop;
   Strip strip{.id = "strip-check", .row = {.values = std::move(drops), .output = {}}, .of_drops = true};
-  strip.head = {.title = fmt::format("without each {}", unit_of_text(data.report)), .scale = scale_of_drops(*check)};
+  strip.head = {.title = fmt::format("without each {}", internal::unit_of(data.report)),
+                .scale = scale_of_drops(*check)};
   strip.caption = fmt::format("How far the {} falls: {}.", clean_text(check->quantity), drops_key(data.report, *check));
   return strip;
 }

@@ -27,10 +27,8 @@ struct Map {
 std::optional<Map> map_of(const Report& report, Method method, std::size_t output_token) {
   Map map;
   if (!method_info(method).aggregates()) {
-    const MethodScores* const scores = method_scores(report, method);
-    if (scores == nullptr) return std::nullopt;
-    const double* const row = scores->values[scored_prediction(report, output_token)].data();
-    map.values.assign(row, row + scores->values.extent(1));
+    map.values = map_values(report, method, output_token, {});
+    if (map.values.empty()) return std::nullopt;
     map.is_for_target = true;
     return map;
   }
@@ -42,9 +40,9 @@ std::optional<Map> map_of(const Report& report, Method method, std::size_t outpu
   map.layer = (*found.layers)[last];
   const std::optional<std::size_t> place = layer_index(report, *map.layer);
   if (place && carries_nothing(report, output_token, *place)) return std::nullopt;  // ranks no token
-  for (std::size_t j = 0; j < found.values->extent(2); ++j) {
-    map.values.push_back((*found.values)(last, *row, j));
-    if (method == Method::kFlow && !report.flow_gap.empty()) map.gaps.push_back(report.flow_gap(last, *row, j));
+  map.values = map_values(report, method, output_token, {*map.layer});
+  if (method == Method::kFlow && !report.flow_gap.empty()) {
+    for (std::size_t j = 0; j < map.values.size(); ++j) map.gaps.push_back(report.flow_gap(last, *row, j));
   }
   return map;
 }

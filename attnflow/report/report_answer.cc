@@ -274,21 +274,16 @@ std::string map_title(const Report& report, Method method) {
 AnswerRow answer_row(const Report& report, Method method) {
   AnswerRow answer{.title = map_title(report, method), .values = {}};
   if (!method_info(method).aggregates()) {
-    const MethodScores* const scores = method_scores(report, method);
-    if (scores == nullptr || scores->values.empty()) return answer;
-    const auto row = scores->values[scored_prediction(report, report.output_token)].span();
-    answer.values.assign(row.begin(), row.end());
-    answer.has_signs = true;
+    answer.values = map_values(report, method, report.output_token, {});
+    answer.has_signs = !answer.values.empty();
     return answer;
   }
   const MethodValues found = method_values(report, method);
-  const auto row = row_index(*found.output_tokens, report.output_token);
-  if (found.values->empty() || !row) return answer;
-  const std::vector<std::size_t> places = answer_layers(report, found);
-  answer.values = mean_over_layers(*found.values, *row, places);
-  answer.of_flow = method == Method::kFlow;
+  if (found.values->empty() || !row_index(*found.output_tokens, report.output_token)) return answer;
   std::vector<std::size_t> layers;
-  for (const std::size_t place : places) layers.push_back((*found.layers)[place]);
+  for (const std::size_t place : answer_layers(report, found)) layers.push_back((*found.layers)[place]);
+  answer.values = map_values(report, method, report.output_token, layers);
+  answer.of_flow = method == Method::kFlow;
   answer.first_aside = sets_first_aside(report, method, report.output_token, layers);
   return answer;
 }

@@ -25,6 +25,7 @@ constexpr double kClearErrors = 2.0;  // standard errors
 struct Verdict {
   Top top = Top::kUnknown;
   Order order = Order::kUnknown;
+  std::string why_not = {};  // where nothing is ranked, and so nothing is judged
 };
 
 Top top_of(const ReportCheck& check, const MapCheck& map) {
@@ -52,16 +53,13 @@ Order order_of(const ReportCheck& check, const MapCheck& map) {
   return relative <= -figures::kWeakAgreement ? Order::kOpposite : Order::kNone;
 }
 
-std::string why_not_judged(const Report& report, const MapCheck& map, std::size_t output_token) {
-  return why_nothing_ranked(report, map.method, output_token,
-                            map.layer ? std::vector<std::size_t>{*map.layer} : std::vector<std::size_t>{});
-}
-
 Verdict verdict_of(const Report& report, const ReportCheck& check, const MapCheck& map, std::size_t output_token) {
-  if (!why_not_judged(report, map, output_token).empty()) return {Top::kNothingRanked, Order::kNothingRanked};
-  const Verdict verdict = {top_of(check, map), order_of(check, map)};
-  const bool is_sure = verdict.top != Top::kRight || !map.unchecked_token;
-  return {is_sure ? verdict.top : Top::kUnsure, verdict.order};
+  std::vector<std::size_t> layers;
+  if (map.layer) layers.push_back(*map.layer);
+  std::string why_not = why_nothing_ranked(report, map.method, output_token, layers);
+  if (!why_not.empty()) return {Top::kNothingRanked, Order::kNothingRanked, std::move(why_not)};
+  const Top top = top_of(check, map);
+  return {top == Top::kRight && map.unchecked_token ? Top::kUnsure : top, order_of(check, map)};
 }
 
 const char* level_of(Top top) {
@@ -139,10 +137,6 @@ std::string order_words(const MapCheck& map, Order order) {
   return "unknown";
 }
 
-const char* unit_of(const Report& report) {
-  return report.input.image ? "patch" : report.settings.words ? "word" : "token";
-}
-
 const char* units_of(const Report& report) {
   return report.input.image ? "patches" : report.settings.words ? "words" : "tokens";
 }
@@ -212,8 +206,7 @@ std::string top_words(const Report& report, const MapCheck& map, Top top) {
   return "";
 }
 
-CheckRow row_of(const Report& report, const ReportCheck& check, const MapCheck& map) {
-  const Verdict verdict = verdict_of(report, check, map, report.output_token);
+CheckRow row_of(const Report& report, const ReportCheck& check, const MapCheck& map, const Verdict& verdict) {
   const CheckedToken* const first = check.find(map.first_token);
   CheckRow row{.map = title_of(report, map),
                .token = numbered_token(report, map.first_token),
@@ -250,17 +243,14 @@ std::string order_key(const Report& report, const ReportCheck& check) {
 }
 
 // How the verdicts are reached, in sentences.
-std::string key_words(const Report& report, const ReportCheck& check) {
+std::string key_words(const Report& report, const ReportCheck& check, bool judges_all) {
   const char* const unit = unit_of(report);
   std::string text = fmt::format(
       "A map\u2019s top {} is right if the {} falls at least half as far without it as without any other; otherwise "
       "the {} that decides is named. ",
       unit, clean_line(check.quantity), unit);
   text += order_key(report, check);
-  const auto ranks_nothing = [&](const MapCheck& map) {
-    return !why_not_judged(report, map, report.output_token).empty();
-  };
-  if (std::any_of(check.maps.begin(), check.maps.end(), ranks_nothing)) {
+  if (!judges_all) {
     text += " A map is not judged where an attention sink holds nearly all of it, or where all of its values are 0.";
   }
   return text;
@@ -268,13 +258,22 @@ std::string key_words(const Report& report, const ReportCheck& check) {
 
 }  // namespace
 
+const char* unit_of(const Report& report) {
+  return report.input.image ? "patch" : report.settings.words ? "word" : "token";
+}
+
 CheckWords check_words(const Report& report) {
   CheckWords words;
   if (!report.check || report.check->maps.empty() || report.check->tokens.empty()) return words;
   const ReportCheck& check = *report.check;
   words.summary = fmt::format("Check: {}.", how_checked(report, check));
-  words.key = key_words(report, check);
-  for (const MapCheck& map : check.maps) words.rows.push_back(row_of(report, check, map));
+  bool judges_all = true;
+  for (const MapCheck& map : check.maps) {
+    const Verdict verdict = verdict_of(report, check, map, report.output_token);
+    judges_all = judges_all && verdict.why_not.empty();
+    words.rows.push_back(row_of(report, check, map, verdict));
+  }
+  words.key = key_words(report, check, judges_all);
   return words;
 }
 
@@ -323,8 +322,7 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
       break;
     case Top::kNothingRanked:
       words.ranks_nothing = true;
-      words.effect =
-          fmt::format("This map ranks nothing, so it is not judged: {}.", why_not_judged(report, map, output_token));
+      words.effect = fmt::format("This map ranks nothing, so it is not judged: {}.", verdict.why_not);
       return words;
     case Top::kUnknown:
       if (largest == nullptr) {  // an older report
@@ -379,9 +377,7 @@ MapWords map_words(const Report& report, const ReportCheck& check, const MapChec
 
 std::string sentence_of(const CheckRow& row) {
   std::vector<std::string> facts;
-  if (!row.verb.empty()) {
-    facts.push_back("without it: " + row.verb + (row.size.empty() ? "" : " by " + row.size));
-  }
+  if (!row.verb.empty()) facts.push_back("without it: " + row.change());
   if (!row.top.empty()) facts.push_back(row.top);
   const std::string known = facts.empty() ? "" : fmt::format(" ({})", fmt::join(facts, "; "));
   return fmt::format("By {}, {} ranks first{}; order: {}.", row.map, row.quoted, known, row.order);

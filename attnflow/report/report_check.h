@@ -23,6 +23,9 @@
 
 namespace attnflow::internal {
 
+// "token", "word" or "patch": what a map ranks and the check replaces.
+const char* unit_of(const Report& report);
+
 // One map, as text that is safe to print on one line.
 struct CheckRow {
   std::string map;     // "rollout, layers 1-6"
@@ -32,6 +35,9 @@ struct CheckRow {
   std::string size;    // by how much: "2.93"; "" if it stays
   std::string top;     // "right", "maybe “cats”", "“cats” decides", which names the token that decides
   std::string order;   // "agrees (0.66)"
+
+  // "falls by 2.93", or "stays"
+  std::string change() const { return size.empty() ? verb : verb + " by " + size; }
 };
 
 struct CheckWords {

@@ -95,8 +95,7 @@ void append_check(std::string& out, const Report& report) {
                    {"top token", Align::kLeft},
                    {"order", Align::kLeft}}};
   for (const internal::CheckRow& row : words.rows) {
-    const std::string change = row.size.empty() ? row.verb : row.verb + " by " + row.size;
-    table.rows.push_back({row.map, row.token, change, row.top, row.order});
+    table.rows.push_back({row.map, row.token, row.change(), row.top, row.order});
   }
   out += "\n## " + markdown_escaped(words.summary) + "\n\n" + internal::markdown_text(table) + "\n" +
          markdown_escaped(words.key) + "\n";

@@ -132,9 +132,6 @@ bool sink_holds_all(const std::vector<double>& values) {
   return others < internal::figures::kLeastBesideSink * (others + std::abs(values.front()));
 }
 
-namespace {
-
-// One value per input token, means over `layers` (numbers) for methods that aggregate; empty if the report lacks them.
 std::vector<double> map_values(const Report& report, Method method, std::size_t output_token,
                                const std::vector<std::size_t>& layers) {
   if (!method_info(method).aggregates()) {
@@ -154,8 +151,6 @@ std::vector<double> map_values(const Report& report, Method method, std::size_t 
   }
   return mean_over_layers(*rows.values, *row, places);
 }
-
-}  // namespace
 
 std::string why_nothing_ranked(const Report& report, Method method, std::size_t output_token,
                                const std::vector<std::size_t>& layers) {

@@ -43,6 +43,11 @@ std::vector<std::size_t> usual_layers(const Report& report, std::size_t count);
 std::vector<double> mean_over_layers(const Tensor<double>& values, std::size_t row,
                                      const std::vector<std::size_t>& layers = {});
 
+// A map's values for an output token, one per input token: a prediction's scores, or the mean of the method's rows over
+// `layers` (numbers); empty if the report lacks them.
+std::vector<double> map_values(const Report& report, Method method, std::size_t output_token,
+                               const std::vector<std::size_t>& layers);
+
 // Values this many times above the rest are set aside in rankings and do not set the top of a color scale.
 inline constexpr double kFarAbove = 2.0;
 

@@ -91,11 +91,8 @@ Tensor<double> uniform_rollout_rows(const AttentionMask& mask, std::size_t posit
   assert(layer > start_layer);
   const std::size_t tokens = position + 1;
   Tensor<double> rows({layer - start_layer, tokens});
-  const std::vector<double> own = [&] {
-    std::vector<double> row(tokens, 0.0);
-    row.back() = 1.0;
-    return row;
-  }();
+  std::vector<double> own(tokens, 0.0);
+  own.back() = 1.0;
   std::vector<double> row = own;
   for (std::size_t l = start_layer + 1; l <= layer; ++l) {
     if (mask.varies_by_layer()) {

@@ -13,7 +13,6 @@
 #include "attnflow/base/error.h"
 #include "attnflow/base/parse_number.h"
 #include "attnflow/explain/option_fields.h"
-#include "attnflow/explain/referents.h"
 #include "attnflow/files/messages.h"
 
 namespace attnflow {

@@ -73,7 +73,7 @@ class Info:
     padding: int | None
     parameters: int
     image: Any  # of a vision model (attnflow.pictures)
-    # Of an encoder-decoder: layers of the encoder, of the decoder, and the tokens that a generated target begins with.
+    # An encoder-decoder's layers in the encoder and in the decoder, and the tokens that a generated target begins with.
     joint: tuple[int, int, list[int]] | None
 
 

@@ -12,7 +12,6 @@
 #include "attnflow/analysis/text/prediction_target.h"
 #include "attnflow/base/format_error.h"
 #include "attnflow/files/extension.h"
-#include "attnflow/unicode/display_width.h"
 
 namespace attnflow {
 namespace {

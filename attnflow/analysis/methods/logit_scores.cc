@@ -129,7 +129,7 @@ class LogitSink final : public AttentionSink {
   struct Layer {
     std::vector<float> values;   // [position, key-value head, width], of the chunks so far
     std::vector<double> writes;  // sum_i u_i . T_ij, of each position
-    // Of each position that is read:
+    // The rest has a value for each position that is read.
     std::vector<bool> works;     // whether the layer does not leave it alone
     std::vector<double> before;  // u . x^(l-1)
     std::vector<double> behind;  // u . y^l
